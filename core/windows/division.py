@@ -136,8 +136,9 @@ def _events_of(columns: list[Any], like: Events) -> Events:
 def _exchanged(comm: Comm, columns: list[Any], owner: Array) -> list[Any]:
     """Send each row of ``columns`` to the rank that ``owner`` says; return those received, in rank order."""
     there = module_of(columns[0])
-    order = there.argsort(owner, kind="stable")
-    cuts = on_host(there.searchsorted(owner[order], there.arange(1, comm.size)))
+    owner = owner.astype(np.uint16)
+    order = there.argsort(owner, kind="stable")  # a radix sort
+    cuts = on_host(there.searchsorted(owner[order], there.arange(1, comm.size, dtype=np.uint16)))
     columns = [column[order] for column in columns]
     parts = [
         there.concatenate([column[low:high].view(np.uint8) for column in columns])

@@ -11,7 +11,6 @@ import numpy as np
 
 from suricate.base.devices import module_of
 from suricate.base.types import INSERT
-from suricate.cpu.jit import kernel
 
 KIND = 3  #: the place of the kinds among the columns behind the times
 
@@ -101,35 +100,11 @@ def in_time(parts: Sequence[Events]) -> Events:
     return events.taken(np.argsort(time, kind="stable"))
 
 
-@kernel
-def merge_runs(time, position, heads, ends, order):
-    """Write to ``order`` the indices of events in the order of (time, position), ``int64[n]``.
-
-    Run r, from ``heads[r]`` to ``ends[r]`` (exclusive), is in this order. ``heads`` is changed.
-    """
-    for i in range(len(order)):
-        best, run = -1, -1
-        for r in range(len(heads)):
-            at = heads[r]
-            if at < ends[r] and (
-                best < 0 or time[at] < time[best] or (time[at] == time[best] and position[at] < position[best])
-            ):
-                best, run = at, r
-        order[i] = best
-        heads[run] += 1
-
-
 def in_order(events: Events) -> Events:
     """Return events of several ranks, one after the other, in the order of (time, position), without positions."""
-    time, position = times_of(events.time), events.position
-    assert position is not None
-    falls = (time[1:] < time[:-1]) | ((time[1:] == time[:-1]) & (position[1:] < position[:-1]))
-    heads, events = np.append(0, np.flatnonzero(falls) + 1), events._replace(position=None)
-    if len(heads) == 1:
-        return events
-    order = np.empty(len(time), np.int64)
-    merge_runs(time, position, heads, np.append(heads[1:], len(time)), order)
-    return events.taken(order)
+    assert events.position is not None
+    order = np.lexsort((events.position, times_of(events.time)))  # which merges what is in order already
+    return events.taken(order)._replace(position=None)
 
 
 def _one_time(times: Sequence[np.ndarray | range]) -> np.ndarray | range:

@@ -21,7 +21,7 @@ from suricate.intake.name_state import FORMAT
 from suricate.intake.name_table import NO_IDS, Prepared
 from suricate.intake.name_values import KINDS, NEXT_SLIDE, TEXT, Values, as_values, fixed
 from suricate.intake.names import Names
-from suricate.stream.all_ranks.waiting_names import taken
+from suricate.stream.all_ranks.waiting_names import concatenated, taken
 
 _NONE = np.empty(0, np.int64)
 _HEAD = "about", "freed", "free"  #: arrays of a state that are not by name
@@ -32,10 +32,8 @@ def own_numbers(ids, numbers, found):
     """Write ``numbers[id]`` of each of the ``ids`` to ``found`` if it is not negative; return how many these are."""
     count = 0
     for i in range(len(ids)):
-        number = numbers[ids[i]]
-        if number >= 0:
-            found[count] = number
-            count += 1
+        found[count] = numbers[ids[i]]
+        count += numbers[ids[i]] >= 0  # no branch, which nothing could foresee
     return count
 
 
@@ -423,15 +421,6 @@ class DividedChange:
 
 
 # -- names as arrays ---------------------------------------------------------------------------------------------------
-
-
-def concatenated(values: Sequence[Values]) -> Values:
-    """Return names of one kind, one after the other."""
-    if values[0].kind != TEXT:
-        return Values(values[0].kind, np.concatenate([each.numbers for each in values]))
-    lengths = np.concatenate([np.diff(each.numbers) for each in values])
-    offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)))
-    return Values(TEXT, offsets, np.concatenate([each.data[each.numbers[0] : each.numbers[-1]] for each in values]))
 
 
 def joined_states(states: Sequence[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:

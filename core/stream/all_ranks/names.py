@@ -18,25 +18,28 @@ from suricate.cpu.jit import kernel
 from suricate.intake.name_values import Values, as_values
 from suricate.intake.names import Names
 from suricate.stream.all_ranks.divided_names import DividedChange, DividedNames
-from suricate.stream.all_ranks.waiting_names import WaitingNames, taken
+from suricate.stream.all_ranks.waiting_names import Listed, WaitingNames, taken
 from suricate.stream.window_names import VertexNames, vertex_names
 from suricate.windows.events import Events, times_of
 
 OFTEN, MOST = 4, 1 << 12  #: how many events of a slide make a name frequent, and how many such names are remembered
+SOME = 8  #: of so many names one has to be frequent, else looking all up takes longer than asking for these
 
 
 @kernel
-def first_places(src, dst, lives, number, places):
-    """Write where tokens first occur in live events to ``places``: ``2 * i`` in ``src[i]``, one more in ``dst[i]``.
+def first_places(src, dst, lives, places, counts):
+    """Write for each token where it first occurs in live events to ``places``, and how often to ``counts``.
 
-    ``number`` by token: its index in ``places``, or -1 if it is not asked for. ``places`` is filled with -1 before.
+    A place is ``2 * i`` in ``src[i]``, one more in ``dst[i]``; ``places`` is filled with -1 before, ``counts`` with 0.
     """
     for i in range(len(src)):
         if lives[i] != 0:
-            if number[src[i]] >= 0 and places[number[src[i]]] < 0:
-                places[number[src[i]]] = 2 * i
-            if number[dst[i]] >= 0 and places[number[dst[i]]] < 0:
-                places[number[dst[i]]] = 2 * i + 1
+            if places[src[i]] < 0:
+                places[src[i]] = 2 * i
+            if places[dst[i]] < 0:
+                places[dst[i]] = 2 * i + 1
+            counts[src[i]] += 1
+            counts[dst[i]] += 1
 
 
 class SharedNames(VertexNames):
@@ -58,18 +61,21 @@ class SharedNames(VertexNames):
         return [each for one in self.comm.gather("names", states) for each in one]
 
     def _first_new(self, found: np.ndarray, events: Events, lives: np.ndarray, tokens: np.ndarray) -> tuple[Any, ...]:
-        """Return where ``found``, the ids of ``tokens``, is EMPTY, and time and position of the first events there."""
-        new = np.flatnonzero(found == EMPTY)
-        number, places = np.full(self._tokens.num_ids, -1), np.full(len(new), -1)
-        number[tokens[new]] = np.arange(len(new))
-        first_places(events.src, events.dst, lives, number, places)
+        """Return where ``found``, the ids of ``tokens``, is EMPTY; time and position of the first events there; counts.
+
+        ``counts``: how often each of ``tokens`` occurs in live events.
+        """
+        new, places = np.flatnonzero(found == EMPTY), np.full(self._tokens.num_ids, -1)
+        counts = np.zeros(len(places), np.uint32)
+        first_places(events.src, events.dst, lives, places, counts)
+        places = places[tokens[new]]
         assert events.position is not None
-        return new, times_of(events.time)[places >> 1], 2 * events.position[places >> 1] + (places & 1)
+        return new, times_of(events.time)[places >> 1], 2 * events.position[places >> 1] + (places & 1), counts[tokens]
 
     def _given(self, names: Values, events: Events, lives: np.ndarray, tokens: np.ndarray) -> np.ndarray:
         change = self._began()
         found = self.names._ids_of(names, adds=False)
-        new, time, position = self._first_new(found, events, lives, tokens)
+        new, time, position, _ = self._first_new(found, events, lives, tokens)
         news = self._tokens.values_of(tokens[new]) if len(new) else None
         everybody = self.comm.gather("names", None if news is None else (news, time, position))
         given = [each for each in everybody if each is not None]
@@ -157,7 +163,8 @@ class SharesOfNames(SharedNames):
         """Return events that wait, and the names of their tokens."""
         (values,), found = self._waiting.joined(parts)
         names = Names(self.kind)
-        names.intern(values)
+        ids = names.intern(values)
+        found = [each._replace(src=ids[each.src], dst=ids[each.dst]) for each in found]
         return found, prefixed("tokens.", names.state())
 
     @property
@@ -170,20 +177,28 @@ class SharesOfNames(SharedNames):
     def named(self, events: Events) -> tuple[Events, int, int]:
         """Replace tokens by ids of vertices, as ``VertexNames`` does; collective."""
         listed, (found,) = self._waiting.joined([events])
+        self._waiting.close()
         self._tokens = cast(Names, listed)
-        named = super().named(found)
+        named = super().named(found) if self.has_kinds else self._named_all(found, listed)
         self._entered, self._tokens = events, Names()
         return named
+
+    def _named_all(self, events: Events, listed: Listed) -> tuple[Events, int, int]:
+        """Return what :meth:`named` does, of events all of which are live, and have all the names ``listed``."""
+        lives, tokens = np.ones(events.number, np.uint8), np.arange(listed.num_ids, dtype=np.uint32)
+        with self.names.exclusive():
+            self._live, _ = self._resolved(listed.values, None, events, lives, tokens)
+        return events._replace(src=self._live[events.src], dst=self._live[events.dst]), 0, 0
 
     def _resolved(
         self, live: Values, others: Values | None, events: Events, lives: np.ndarray, tokens: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray | None]:
         change: Any = self._began()
         found = self._often_known(live)
-        new, time, position = self._first_new(found, events, lives, tokens)
+        new, time, position, counts = self._first_new(found, events, lives, tokens)
         rest = as_values([], self.kind) if others is None else others
         found[new], known = self.names.asked(change, taken(live, new), time, position, rest)
-        self._remember(events, live, tokens, found)
+        self._remember(live, counts, found)
         return found, None if others is None else known
 
     def _often_known(self, names: Values) -> np.ndarray:
@@ -198,13 +213,14 @@ class SharesOfNames(SharedNames):
         found[known[stays]] = ids[stays]
         return found
 
-    def _remember(self, events: Events, names: Values, tokens: np.ndarray, ids: np.ndarray) -> None:
-        """Remember the ids of names at many of the events, so that the next slide does not ask for them."""
-        counts = np.bincount(np.concatenate((events.src, events.dst)), minlength=1)
-        often = np.flatnonzero(counts[tokens] >= OFTEN)[:MOST]
-        self._often, self._their_ids, self._as_of = Names(self.kind), ids[often], self.names.version
+    def _remember(self, names: Values, counts: np.ndarray, ids: np.ndarray) -> None:
+        """Remember the ids of names at many of the events, if they are many, so that the next slide does not ask."""
+        often = np.flatnonzero(counts >= OFTEN)[:MOST]
+        often = often if SOME * len(often) >= len(names) else often[:0]
+        self._often, self._as_of = Names(self.kind), self.names.version
+        self._their_ids = ids[often]
         if len(often):
-            self._often.intern(taken(names, often))
+            self._their_ids[self._often.intern(taken(names, often))] = ids[often]
 
     def _prepared(self, *, slides: bool = False) -> Any:
         return DividedChange(self.names, slides=slides)

@@ -1,13 +1,14 @@
-"""The names of events that wait, chunk by chunk, without a hash table.
+"""The names of events that wait, in a list for all chunks between two slides.
 
-Events hold tokens: places in the lists of names. A list goes with the last event that has a token of it, so names that
-wait take 8 bytes each, or a text, however many of them there are.
+Events hold tokens: places in the lists of names. A list goes with the last event that has a token of it. The newest one
+has a hash table, older ones take 8 bytes for each name, or a text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,10 +20,11 @@ from suricate.io.sources.chunk_columns import Texts
 from suricate.windows.events import Events
 
 MOST = 1 << 32  #: tokens
+_NONE = np.empty(0, np.uint32)
 
 
 class Listed(NamedTuple):
-    """Different names in a list, whose places stand for them; read as ``Names`` are."""
+    """Names in a list, whose places stand for them; read as ``Names`` are."""
 
     values: Values
 
@@ -41,42 +43,62 @@ class WaitingNames:
 
     def __init__(self, kind: str | None) -> None:
         self.kind = kind
-        self._lists: dict[int, Values] = {}  # the names of each by its first token
+        self._lists: dict[int, Values] = {}  # the names of each by its first token, but of the newest one
         self._held: dict[int, int] = {}  # by first token: how many tokens events have
-        self._open: tuple[Names, int] | None = None  # the names of a chunk that is taken, and its first token
-        self._next = 0
+        self._open: tuple[Names, int] | None = None  # the names of the newest list, and its first token
+        self._next, self._expected = 0, 0  # the first token of the next list, and how many names it may have
 
     @property
     def memory(self) -> int:
         """Bytes of the names."""
-        return sum(values.numbers.nbytes + values.data.nbytes for values in self._lists.values())
+        newest = 0 if self._open is None else sum(self._open[0].memory_usage().values())
+        return newest + sum(values.numbers.nbytes + values.data.nbytes for values in self._lists.values())
 
     @contextmanager
     def chunk(self, rows: int) -> Iterator[None]:
         """Make a context for the names of a chunk with so many ``rows``: those of its events are in one list."""
-        first = self._first_of(2 * rows)
-        names = Names(self.kind)
-        names._expect(rows)
-        self._open, self._held[first] = (names, first), 0
+        first = self._begin(2 * rows)
+        before = self._held[first]
         try:
             yield
         except BaseException:
-            self._held[first] = 0  # no event of it is left
+            self._held[first] = before  # no event of it is left
             raise
         finally:
-            self._next = first + len(self._open[0])
             if self._held[first]:
-                self.kind = self._open[0].dtype
-                self._lists[first] = self._opened()
+                self.kind = self._names.dtype
+            else:
+                self.close()
+
+    @property
+    def _names(self) -> Names:
+        assert self._open is not None
+        return self._open[0]
+
+    def _begin(self, most: int) -> int:
+        """Have a list with room for ``most`` more names, whose tokens no event has; return its first token."""
+        if self._open is not None and self._open[1] + len(self._names) + most > MOST:
+            self.close()
+        if self._open is None:
+            first = self._next if self._next + most <= MOST else 0  # lists from the beginning have gone long ago
+            self._open, self._held[first] = (Names(self.kind), first), 0
+            self._names._expect(max(self._expected, most // 2))
+        names, first = self._open
+        end = first + len(names) + most
+        if any(first < other + len(values) and other < end for other, values in self._lists.items()):
+            self.close()
+            raise CapacityError(f"the names of more than {MOST} ends of events wait for their slide")
+        return first
+
+    def close(self) -> None:
+        """Put the names of chunks that follow into a list of their own."""
+        if self._open is not None:
+            names, first = self._open
+            if self._held[first]:
+                self._lists[first] = names._values_of(fixed(np.arange(len(names), dtype=np.uint32)))
             else:
                 del self._held[first]
-            self._open = None
-
-    def _opened(self) -> Values:
-        """Return the names of the chunk that is taken."""
-        assert self._open is not None
-        names, _ = self._open
-        return names._values_of(fixed(np.arange(len(names), dtype=np.uint32)))
+            self._next, self._expected, self._open = first + len(names), len(names), None
 
     def tokens(self, column: Any) -> np.ndarray:
         """Return tokens of a column of a chunk, ``uint32[n]``, for :meth:`drop`; errors: as of ``Names.intern``."""
@@ -90,51 +112,51 @@ class WaitingNames:
         found: np.ndarray = places + np.uint32(first)
         return found
 
-    def _first_of(self, most: int) -> int:
-        """Return the first of at ``most`` so many tokens that no event has."""
-        if self._next + most > MOST:  # from the beginning, where lists have gone long ago
-            self._next = 0
-        end = self._next + most
-        if any(self._next < first + len(values) and first < end for first, values in self._lists.items()):
-            raise CapacityError(f"the names of more than {MOST} ends of events wait for their slide")
-        return self._next
-
-    def _lists_of(self, tokens: np.ndarray) -> tuple[list[int], np.ndarray]:
-        """Return the first tokens of all lists, and by token the index of its list in these."""
-        firsts = sorted(self._held)
-        if len(firsts) == 1:
-            return firsts, np.zeros(len(tokens), np.int64)
-        return firsts, np.searchsorted(np.array(firsts, np.int64), tokens, side="right") - 1
+    def _span(self, first: int) -> int:
+        """Return how many names the list with this ``first`` token has."""
+        return len(self._lists[first]) if first in self._lists else len(self._names)
 
     def drop(self, events: Events) -> None:
         """Take back the tokens of events."""
-        firsts, index = self._lists_of(np.concatenate((events.src, events.dst)))
-        for first, count in zip(firsts, np.bincount(index, minlength=len(firsts)).tolist(), strict=False):
+        tokens, left = np.concatenate((events.src, events.dst)), 0
+        for first in sorted(self._held, reverse=True):
+            count = np.count_nonzero(tokens >= first) - left
+            left += count
             self._held[first] -= count
             if not self._held[first] and first in self._lists:
                 del self._held[first], self._lists[first]
 
     def joined(self, parts: Sequence[Events]) -> tuple[Listed, list[Events]]:
-        """Return the names of events, each once, and these events with places in this list in place of tokens."""
-        tokens = np.concatenate([np.empty(0, np.uint32), *(end for each in parts for end in (each.src, each.dst))])
-        (firsts, index), found = self._lists_of(tokens), np.empty(len(tokens), np.uint32)
-        lists = np.flatnonzero(np.bincount(index, minlength=1)).tolist() if len(tokens) else []
-        names, listed = Names(self.kind), Values(self.kind or "int64", np.zeros(int(self.kind == TEXT), np.int64))
-        if len(lists) > 1:
-            names._expect(len(tokens) // 2)
-        for at in lists:
-            first, mask = firsts[at], slice(None) if len(lists) == 1 else index == at
-            values, places = self._lists.get(first) or self._opened(), tokens[mask] - np.uint32(first)
-            is_used = np.zeros(len(values), bool)
-            is_used[places] = True
-            used, number = np.flatnonzero(is_used), np.empty(len(values), np.uint32)
-            listed = taken(values, used)
-            number[used] = np.arange(len(used)) if len(lists) == 1 else names.intern(listed)
-            found[mask] = number[places]
-        if len(lists) > 1:
-            listed = names._values_of(fixed(np.arange(len(names), dtype=np.uint32)))
-        ends = iter(np.split(found, np.cumsum([len(end) for each in parts for end in (each.src, each.dst)])))
-        return Listed(listed), [each._replace(src=next(ends), dst=next(ends)) for each in parts]
+        """Return the names of events and, with places in this list in place of tokens, the events.
+
+        A name is in the list once for each list of names that waits.
+        """
+        places = np.concatenate([_NONE, *(end for each in parts for end in each[1:3])])
+        firsts, begins, gone = sorted(self._held), [0], 0
+        for first in firsts:
+            gap = first - gone - begins[-1]  # tokens that no list has
+            if gap:
+                places[places >= begins[-1]] -= np.uint32(gap)
+            gone += gap
+            begins.append(begins[-1] + self._span(first))
+        is_used, number = np.zeros(begins[-1], bool), np.empty(begins[-1], np.uint32)
+        is_used[places] = True
+        used = np.flatnonzero(is_used)
+        number[used] = np.arange(len(used))
+        cuts = np.searchsorted(used, begins)
+        listed = [Values(self.kind or "int64", np.zeros(int(self.kind == TEXT), np.int64))]
+        for first, begin, (low, high) in zip(firsts, begins, pairwise(cuts.tolist()), strict=False):
+            if low < high:
+                listed.append(self._values(first, used[low:high] - begin))
+        ends = iter(np.split(number[places], np.cumsum([len(end) for each in parts for end in each[1:3]])))
+        found = [each._replace(src=next(ends), dst=next(ends)) for each in parts]
+        return Listed(listed[-1] if len(listed) < 3 else concatenated(listed[1:])), found
+
+    def _values(self, first: int, at: np.ndarray) -> Values:
+        """Return the names at the positions ``at`` of the list with this ``first`` token."""
+        if first in self._lists:
+            return taken(self._lists[first], at)
+        return self._names._values_of(fixed(at.astype(np.uint32)))
 
 
 def taken(values: Values, at: np.ndarray) -> Values:
@@ -148,3 +170,12 @@ def taken(values: Values, at: np.ndarray) -> Values:
     words, found = (starts << WIDTH | ends - starts).view(np.uint64), np.empty(int(offsets[-1]), np.uint8)
     copy_texts(fixed(np.arange(len(starts), dtype=np.uint32)), words, values.data, offsets, found)
     return Values(TEXT, offsets, found)
+
+
+def concatenated(values: Sequence[Values]) -> Values:
+    """Return names of one kind, one after the other."""
+    if values[0].kind != TEXT:
+        return Values(values[0].kind, np.concatenate([each.numbers for each in values]))
+    lengths = np.concatenate([np.diff(each.numbers) for each in values])
+    offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)))
+    return Values(TEXT, offsets, np.concatenate([each.data[each.numbers[0] : each.numbers[-1]] for each in values]))
