@@ -101,7 +101,7 @@ class ByteSource:
         return kind
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield the uncompressed bytes in pieces of at most :data:`CHUNK` bytes."""
+        """Yield the uncompressed bytes in pieces of at most :data:`CHUNK` bytes, and the rest of a line."""
         while True:
             if not self._fetched:
                 self.fetch(1)
@@ -148,16 +148,24 @@ class ByteSource:
             piece = self._read(self.end - self.consumed)
             if not piece:
                 return
+            if self.consumed >= self.end:
+                piece = self._with_last_line(piece)
             is_end = piece.endswith(b"\n")
             if skips:
                 skips = b"\n" not in piece
                 piece = b"" if skips else piece[piece.index(b"\n") + 1 :]
             if piece:
                 yield piece
-        while not (skips or is_end) and (piece := self._read(TAIL)):
-            cut = piece.find(b"\n") + 1
-            is_end = cut > 0
-            yield piece[: cut or None]
+        if not (skips or is_end):  # the end was said when the last piece was read
+            yield self._with_last_line(b"")
+
+    def _with_last_line(self, piece: bytes) -> bytes:
+        """Return a piece with the rest of its last line, unless that is too long."""
+        parts, length = [piece], 0
+        while not parts[-1].endswith(b"\n") and length <= self.longest_line and (more := self._read(TAIL)):
+            parts.append(more[: more.find(b"\n") + 1 or None])
+            length += len(more)
+        return b"".join(parts)
 
     def report_end(self) -> None:
         """Call ``progress`` with the whole size of the file (for readers that do not use :meth:`pieces`)."""
