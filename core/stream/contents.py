@@ -352,7 +352,7 @@ class Contents:
             slide = ring.slide if self.followed is None else partial(self.followed.slide, ring)
             change, pairs = slide(entering.events, entering.cutoff), ring.num_pairs
         if entering.is_renewed:
-            change = ring.on_host().with_all(change)
+            change = ring.on_host().with_all(change)._replace(sizes=None)
         if self.decay is not None:
             self.decay.is_renewed = False
         if entering.cancelled or entering.unmatched:

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from suricate.stream.window import Window
 
 
+WORD = 8  #: bytes of which the lists of a rank are a multiple
+
+
 class Ranks:
     """The processes that run a job; without ``comm`` it is one."""
 
@@ -41,8 +44,11 @@ class Ranks:
         self.rank, self.size = (0, 1) if self.comm is None else (self.comm.rank, self.comm.size)
         self.is_first = self.comm is None or self.comm.rank == 0  #: it reads, and writes sinks
 
-    def any(self, flag: bool) -> bool:
-        """Return whether ``flag`` is True on any rank."""
+    def any(self, flag: bool, reader: Any) -> bool:
+        """Return whether ``flag``, that the job stops, is True on any rank; readers of all ranks have agreed on it."""
+        agreed: bool | None = getattr(reader, "stops", None)
+        if agreed is not None:
+            return agreed
         return flag if self.comm is None else self.ask(flag, lambda: None)[0]
 
     def ask(self, flag: bool, call: Callable[[], Any]) -> tuple[bool, Any]:
@@ -95,31 +101,36 @@ class Ranks:
         """
         if self.comm is None:
             return graphs.fitted(found)
-        graph, comm, problem = graphs.graph, self.comm, None
+        graph, comm = graphs.graph, self.comm
+        problem: Exception | None = None
         assert graph is not None
         xp = np if graph.edge_table is not None else graph.device.xp
-        fresh = found.fresh if graphs.has_names else None  # without names nobody else asks for it
-        facts = len(found.gone[0]), len(found.new[0]), found.value is not None, fresh, found.attributes
+        found = found if graphs.has_names else found._replace(fresh=None)  # without names nobody else asks for it
+        sizes, own = found.sizes or comm.allgather(found.size), np.empty(1, np.uint8)  # shorter than any part
         try:
             found = graphs.fitted(found)
-        except Exception as error:
-            problem = error
-        facts_of_all = comm.together(problem, facts)
-        try:
             with graph.exclusive():
-                memory, ends, parts = _memory_for(facts_of_all, graphs.weight_dtype, xp)
+                memory, ends, parts = _memory_for(sizes, graphs.weight_dtype, xp, masks=found.fresh is not None)
                 _write(parts[comm.rank], found, xp)
+            own = memory[ends[comm.rank] : ends[comm.rank + 1]] if xp is np else own
         except MemoryError as error:
             problem = capacity_error(graph.device, error)
-        comm.together(problem)
+        except Exception as error:
+            problem = error
+        lists = comm.allgatherv(own) if xp is np else []
+        if xp is not np or any(len(part) % WORD for part in lists):
+            comm.together(problem)
+        names = found.attributes or ()
+        columns = comm.gather("attributes of a change", found.attributes) if names else []
         with graph.exclusive():
-            if len(memory):
+            if xp is np:
+                np.concatenate(lists, out=memory)
+            elif len(memory):
                 comm.share(memory, ends, agreed=True)
             gone, new = (tuple(xp.concatenate([part[at] for part in parts], axis=1)) for at in (0, 1))
-            value = None if parts[0][2] is None else xp.concatenate([part[2] for part in parts])
-        *_, masks, columns = zip(*facts_of_all, strict=True)
-        attributes = columns[0] and {name: np.concatenate([one[name] for one in columns]) for name in columns[0]}
-        fresh = None if masks[0] is None else np.concatenate(masks)
+            value, mask = (None if one[0] is None else xp.concatenate(one) for one in [*zip(*parts, strict=True)][2:])
+        attributes = {name: np.concatenate([one[name] for one in columns]) for name in names} or None
+        fresh = None if mask is None else on_host(mask).view(bool)
         return found._replace(gone=gone, new=new, value=value, fresh=fresh, attributes=attributes)
 
     def waiting(self) -> AbstractContextManager[None]:
@@ -163,28 +174,34 @@ class Ranks:
         return divided
 
 
-def _memory_for(facts: Sequence[Any], dtype: np.dtype | None, xp: Any) -> tuple[Array, np.ndarray, list[Any]]:
+def _memory_for(
+    sizes: Sequence[Any], dtype: np.dtype | None, xp: Any, *, masks: bool
+) -> tuple[Array, np.ndarray, list[Any]]:
     """Return an array of bytes for the parts of all ranks of a change, where they begin, and views of each part.
 
-    ``facts``: of each rank how many edges go and come, and whether these have weights, of ``dtype`` then. The views:
-    ``gone`` and ``new``, ``uint32[2, k]`` each, and the weights of ``new`` or None.
+    ``sizes``: of each rank how many edges go and come, and whether these have weights, of ``dtype`` then; ``masks``:
+    whether it is told which of these are fresh. The views: ``gone`` and ``new``, ``uint32[2, k]`` each, the weights of
+    ``new`` or None, and the mask, ``uint8[k]``, or None.
     """
-    dtype = dtype if facts[0][2] else None
-    width = 8 if dtype is None else 8 + dtype.itemsize
-    sizes = [8 * -(-(8 * lost + width * gained) // 8) for lost, gained, *_ in facts]  # so that weights are aligned
-    ends = np.cumsum([0, *sizes])
+    dtype = dtype if sizes[0][2] else None
+    width = (8 if dtype is None else 8 + dtype.itemsize) + masks
+    lengths = [WORD * -(-(8 * lost + width * gained) // WORD) for lost, gained, _ in sizes]  # weights are aligned
+    ends = np.cumsum([0, *lengths])
     memory, parts = xp.empty(int(ends[-1]), np.uint8), []
-    for (lost, gained, *_), begin in zip(facts, ends.tolist(), strict=False):
+    for (lost, gained, _), begin in zip(sizes, ends.tolist(), strict=False):
         at, end = begin + 8 * lost, begin + 8 * (lost + gained)
         gone, new = memory[begin:at].view(np.uint32), memory[at:end].view(np.uint32)
+        last = begin + 8 * lost + width * gained
         value = None if dtype is None else memory[end : end + gained * dtype.itemsize].view(dtype)
-        parts.append((gone.reshape(2, lost), new.reshape(2, gained), value))
+        parts.append(
+            (gone.reshape(2, lost), new.reshape(2, gained), value, memory[last - gained : last] if masks else None)
+        )
     return memory, ends, parts
 
 
 def _write(lists: Any, change: Change, xp: Any) -> None:
-    """Copy ``gone``, ``new`` and ``value`` of ``change`` to the arrays ``lists``, which belong to the module ``xp``."""
-    (gone, new, value), parts = lists, (*change.gone, *change.new, change.value)
-    for place, part in zip((gone[0], gone[1], new[0], new[1], value), parts, strict=True):
+    """Copy the columns of ``change`` to the arrays ``lists``, which belong to the module ``xp``."""
+    (gone, new, *others), parts = lists, (*change.gone, *change.new, change.value, change.fresh)
+    for place, part in zip((*gone, *new, *others), parts, strict=True):
         if place is not None and place.size:
             bits(place)[:] = bits(on_host(part) if xp is np else xp.asarray(part))

@@ -604,7 +604,7 @@ class Window(Controls):
                 if self._ranks.several and self.graphs.graph is None:
                     self.make_graph()  # which says where events lie
                 yield self._apply(self.contents.close(due))
-            elif self._ranks.any(self._stop.is_set()):
+            elif self._ranks.any(self._stop.is_set(), self._reader):
                 return
 
     def _closing(self) -> Iterator[Entering | None]:

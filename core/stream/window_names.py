@@ -294,6 +294,12 @@ class VertexNames:
         return events._replace(src=src, dst=dst)
 
     @property
+    def num_ids(self) -> int:
+        """The number of ids with the change by the slide that closes."""
+        assert self._change is not None
+        return self._change.num_ids
+
+    @property
     def memory(self) -> int:
         """Bytes of the names of vertices, and of the names of events that wait."""
         return sum(sum(each.memory_usage().values()) for each in (self.names, self._tokens))

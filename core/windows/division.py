@@ -72,13 +72,14 @@ class EventDivision:
         """Return this rank's ``change`` with counts of all ranks; if one has a ``problem``, all raise it."""
         facts = None
         if problem is None and change is not None and ring is not None:
-            facts = change.left, change.taken, change.unmatched, change.top, ring.num_pairs, ring.oldest
+            facts = change.left, change.taken, change.unmatched, change.top, ring.num_pairs, ring.oldest, change.size
         everybody = [facts for facts in self.comm.together(problem, facts) if facts is not None]
-        left, taken, unmatched, top, pairs, oldest = zip(*everybody, strict=True)
+        left, taken, unmatched, top, pairs, oldest, sizes = zip(*everybody, strict=True)
         self.num_pairs = sum(pairs)
         self.oldest = min((time for time in oldest if time is not None), default=None)
         assert change is not None
-        return change._replace(left=sum(left), taken=sum(taken), unmatched=sum(unmatched), top=max(top))
+        counts = sum(left), sum(taken), sum(unmatched), max(top)
+        return change._replace(**dict(zip(("left", "taken", "unmatched", "top"), counts, strict=True)), sizes=sizes)
 
     # -- owners --------------------------------------------------------------------------------------------------------
 
@@ -133,17 +134,23 @@ def _events_of(columns: list[Any], like: Events) -> Events:
     return Events(*(None if column is None else next(found) for column in like))  # type: ignore[arg-type]
 
 
+def by_owner(owner: Array, size: int) -> tuple[Array, list[tuple[int, int]]]:
+    """Return the places of what each rank owns, rank by rank, and where those of each of ``size`` ranks begin and end.
+
+    ``owner``: numbers of ranks, ``[n]``.
+    """
+    there, owner = module_of(owner), owner.astype(np.uint16)
+    order = there.argsort(owner, kind="stable")  # a radix sort
+    cuts = on_host(there.searchsorted(owner[order], there.arange(1, size, dtype=np.uint16)))
+    return order, [*pairwise([0, *cuts.tolist(), len(order)])]
+
+
 def _exchanged(comm: Comm, columns: list[Any], owner: Array) -> list[Any]:
     """Send each row of ``columns`` to the rank that ``owner`` says; return those received, in rank order."""
     there = module_of(columns[0])
-    owner = owner.astype(np.uint16)
-    order = there.argsort(owner, kind="stable")  # a radix sort
-    cuts = on_host(there.searchsorted(owner[order], there.arange(1, comm.size, dtype=np.uint16)))
+    order, spans = by_owner(owner, comm.size)
     columns = [column[order] for column in columns]
-    parts = [
-        there.concatenate([column[low:high].view(np.uint8) for column in columns])
-        for low, high in pairwise([0, *cuts.tolist(), len(order)])
-    ]
+    parts = [there.concatenate([column[low:high].view(np.uint8) for column in columns]) for low, high in spans]
     width, found = sum(column.dtype.itemsize for column in columns), list[Any]()
     for part in comm.exchange(parts):
         number, at = len(part) // width, 0

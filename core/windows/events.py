@@ -104,7 +104,7 @@ def in_order(events: Events) -> Events:
     """Return events of several ranks, one after the other, in the order of (time, position), without positions."""
     assert events.position is not None
     order = np.lexsort((events.position, times_of(events.time)))  # which merges what is in order already
-    return events.taken(order)._replace(position=None)
+    return events._replace(position=None).taken(order)
 
 
 def _one_time(times: Sequence[np.ndarray | range]) -> np.ndarray | range:

@@ -41,7 +41,7 @@ class Part(NamedTuple):
         gaps: how many valid events came before each invalid row.
         refused: number of invalid rows. left_out: whether these are all, as columns differ from those before.
         malformed: of each of the refusals of the job that has malformed lines behind the chunk its number, and theirs.
-        position: of the source behind the chunk; None where lanes are merged.
+        position: of the source behind each of the chunks that it is made of; None where lanes are merged.
         columns: of the first chunk with rows: what it says about all chunks.
     """
 
@@ -72,6 +72,21 @@ class Own(NamedTuple):
     malformed: Sequence[Sequence[Any]] = ()
 
 
+class _Said(NamedTuple):
+    """What a rank says of its events that wait: the oldest time, whether they have kinds; and of those that enter.
+
+    Of these: their number, the newest time, how many names have left out, and the largest id without names.
+    """
+
+    oldest: int | None
+    has_kinds: bool
+    number: int
+    newest: int | None
+    cancelled: int
+    unmatched: int
+    top: int
+
+
 class SharedContents(Contents):
     """See the module; other arguments are those of ``Contents``."""
 
@@ -87,6 +102,11 @@ class SharedContents(Contents):
     def has_times(self) -> bool:
         """Whether windows are of time."""
         return self._options.mode == TIME
+
+    @property
+    def may_raise(self) -> bool:
+        """Whether to judge events can raise, behind the slides that the chunks before them close."""
+        return self.late.raises or (self.bad.raises and self._options.ahead is not None)
 
     @property
     def _comm(self) -> Comm:
@@ -267,27 +287,38 @@ class SharedContents(Contents):
         begin, due = time.perf_counter(), self.rule.due
         if self.ring is None or due is None:
             return None
-        end, waiting, has_kinds = self._next_end_of_all(due)
+        end, waiting, told = self._next_end_of_all(due)
         if end is None:
             return None
         events, left = waiting.cut(end)
+        has_kinds = any(each.has_kinds for each in told)
         if has_kinds and events.kind is None:
             events = events._replace(kind=np.full(events.number, INSERT, np.int8))
-        return self._entering_all(end, events, left, spent, begin)
+        known = told if end == due and not (has_kinds and self.names is not None) else None
+        return self._entering_all(end, events, left, known, spent, begin)
 
-    def _next_end_of_all(self, due: int) -> tuple[int | None, Events, bool]:
-        """Return the end of the next slide if all up to ``due`` may close, what waits here, and if there are kinds."""
+    def _next_end_of_all(self, due: int) -> tuple[int | None, Events, list[_Said]]:
+        """Return the end of the next slide if all up to ``due`` may close, what waits here, and what all say of that.
+
+        They say it as if the slide ended at ``due``.
+        """
         problem, waiting = None, self._nothing()
         try:
             waiting = self._by_time()
         except Exception as error:
             problem = error
-        oldest = int(waiting.time[0]) if waiting.number else None
-        everybody = self._comm.together(problem, (oldest, waiting.kind is not None))
-        times = sorted(time for time, _ in everybody if time is not None)[:1]
+        told = self._comm.together(problem, self._said(waiting, number_before(waiting.time, due)))
+        times = sorted(each.oldest for each in told if each.oldest is not None)[:1]
         assert self.division is not None
         end = self.rule.next_end(due, np.array(times, np.int64), self.division.oldest)
-        return end, waiting, any(kinds for _, kinds in everybody)
+        return end, waiting, told
+
+    def _said(self, waiting: Events, number: int) -> _Said:
+        """Return what this rank says of events that wait, in order, the first ``number`` of which enter."""
+        oldest = int(waiting.time[0]) if waiting.number else None
+        newest = int(waiting.time[number - 1]) if number else None
+        top = max(int(part[:number].max()) for part in waiting[1:3]) if number and self.names is None else -1
+        return _Said(oldest, waiting.kind is not None, number, newest, 0, 0, top)
 
     def end_by_clock(self, seconds: float) -> int | None:
         """Return what :meth:`Contents.end_by_clock` does; collective."""
@@ -296,16 +327,21 @@ class SharedContents(Contents):
             return None
         return self._next_end_of_all(rule.newest - rule.delay + int(seconds * 1e9))[0]
 
-    def _entering_all(self, end: int, events: Events, left: Events | None, spent: float, begin: float) -> Entering:
-        """Return a slide with this ``end``, as :meth:`Contents._entering` does; collective."""
-        number, newest, cancelled, unmatched, halvings = events.number, None, 0, 0, 0
-        newest = int(events.time[-1]) if number else None
+    def _entering_all(
+        self, end: int, events: Events, left: Events | None, known: list[_Said] | None, spent: float, begin: float
+    ) -> Entering:
+        """Return a slide with this ``end``, as :meth:`Contents._entering` does; collective.
+
+        ``known``: what all say of its events, if they have said it and names leave out none.
+        """
+        halvings, own = 0, self._said(events, events.number)
         if isinstance(self.names, SharedNames):
             self.names.has_kinds = events.kind is not None
             events, cancelled, unmatched = self.names.named(events)
-        top = max(int(part.max()) for part in events[1:3]) if events.number else -1
-        everybody = self._comm.gather("entering", (number, newest, cancelled, unmatched, top))
-        numbers, times, cancels, misses, tops = zip(*everybody, strict=True)
+            own = own._replace(cancelled=cancelled, unmatched=unmatched)
+        everybody = self._comm.gather("entering", own) if known is None else known
+        _, _, numbers, times, cancels, misses, tops = zip(*everybody, strict=True)
+        top = max(tops) if self.names is None else self.names.num_ids - 1
         self.entered = events
         if self.decay is not None:
             newest = max((time for time in times if time is not None), default=None)
@@ -315,7 +351,7 @@ class SharedContents(Contents):
         counts = halvings, is_renewed, sum(cancels), sum(misses), False
         return Entering(
             (*self._facts(end, sum(numbers)), self.scale), (spent, time.perf_counter() - begin),
-            None if size is None else end - size, events.kind is not None, *counts, max(tops), None, None, events, left,
+            None if size is None else end - size, events.kind is not None, *counts, top, None, None, events, left,
         )  # fmt: skip
 
     # -- state ---------------------------------------------------------------------------------------------------------

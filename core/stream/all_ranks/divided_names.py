@@ -22,6 +22,7 @@ from suricate.intake.name_table import NO_IDS, Prepared
 from suricate.intake.name_values import KINDS, NEXT_SLIDE, TEXT, Values, as_values, fixed
 from suricate.intake.names import Names
 from suricate.stream.all_ranks.waiting_names import concatenated, taken
+from suricate.windows.division import by_owner
 
 _NONE = np.empty(0, np.int64)
 _HEAD = "about", "freed", "free"  #: arrays of a state that are not by name
@@ -129,11 +130,11 @@ class DividedNames(Names):
 
     def owner(self, values: Values) -> np.ndarray:
         """Return the rank that has, or would have, each name."""
-        owners = [np.empty(0, np.int64)]
+        owners = [np.empty(0, np.uint32)]
         for keys, data in values.blocks():
             codes = np.empty(len(keys), np.uint32)
             self._loops.hash_names(fixed(keys), fixed(data), values.kind == TEXT, codes)
-            owners.append((codes >> np.uint32(8)).astype(np.int64) % self.comm.size)
+            owners.append((codes >> np.uint32(8)) % np.uint32(self.comm.size))
         return np.concatenate(owners)
 
     def _ids_of(self, values: Any, *, adds: bool = True) -> np.ndarray:
@@ -149,10 +150,12 @@ class DividedNames(Names):
 
         ``time``, ``position``: of the first event of each new name; they say in which order names get their ids.
         """
-        owners = [self.owner(each) for each in (new, others)]
-        places = [[np.flatnonzero(each == rank) for rank in range(self.comm.size)] for each in owners]
-        sent = [(*_unpacked(taken(new, at)), time[at], position[at], *_unpacked(taken(others, other)))
-                for at, other in zip(*places, strict=True)]  # fmt: skip
+        (order, spans), (other_order, other_spans) = (
+            by_owner(self.owner(each), self.comm.size) for each in (new, others)
+        )
+        new, time, position, others = taken(new, order), time[order], position[order], taken(others, other_order)
+        sent = [(*_unpacked(new.part(*at)), time[slice(*at)], position[slice(*at)], *_unpacked(others.part(*other)))
+                for at, other in zip(spans, other_spans, strict=True)]  # fmt: skip
         come = _swapped(self.comm, sent, (np.int64, np.uint8, np.int64, np.int64, np.int64, np.uint8))
         asked = [(_packed(new.kind, *each[:2]), _packed(others.kind, *each[4:])) for each in come]
         places_of = [(each[2], each[3]) for each in come]
@@ -166,10 +169,10 @@ class DividedNames(Names):
             if change is None:  # one that waits to be kept has names that nobody has yet
                 known_ids[~self.has(known_ids)] = EMPTY
             answers.append((found, known_ids))
-        ids = [np.full(len(each), EMPTY, np.uint32) for each in (new, others)]
-        for rank, answer in enumerate(_swapped(self.comm, answers, (np.uint32, np.uint32))):
-            for part, place, found in zip(ids, places, answer, strict=True):
-                part[place[rank]] = found
+        come = _swapped(self.comm, answers, (np.uint32, np.uint32))
+        ids = [np.empty(len(each), np.uint32) for each in (new, others)]
+        for found, places, parts in zip(ids, (order, other_order), zip(*come, strict=True), strict=True):
+            found[places] = np.concatenate(parts)
         return ids[0], ids[1]
 
     def _own_ids(self, values: Values) -> np.ndarray:

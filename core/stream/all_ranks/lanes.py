@@ -163,6 +163,7 @@ class LaneReaders(Readers):
             if self._lanes.begin(self._comm.together, waiting):
                 self._queues = [deque() for _ in range(self._lanes.number)]
                 self._has_begun = True
+            self.stops = any(self._comm.allgather(self._job._stop.is_set()))
             return time.perf_counter() - begin
         problem, asked, found, own = None, self._job.silence.clock(), dict[int, Any](), self._lanes.own
         self._turns.repeat()
@@ -177,9 +178,10 @@ class LaneReaders(Readers):
         told = {at: [each.told for each in offered[at]] for at in offered}
         candidates = {at: self._candidate(at) for at in offered if not told[at]}
         is_waiting = any(lane.is_waiting for lane in own.values())
-        facts = told, found, self._turns.silent, candidates, is_waiting, self._waited
+        facts = told, found, self._turns.silent, candidates, is_waiting, self._waited, self._job._stop.is_set()
         everybody = self._comm.together(problem, facts)
-        all_told, all_found, silent, all_candidates, waits, waited = zip(*everybody, strict=True)
+        all_told, all_found, silent, all_candidates, waits, waited, stops = zip(*everybody, strict=True)
+        self.stops = any(stops)
         self._queue(offered, all_told)
         has = [all_found[self._owner(at)][at] for at in range(self._lanes.number)]
         self._ended = [each is False for each in has]

@@ -10,8 +10,9 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from suricate.io.sources.all_ranks import START, InStretches
 from suricate.io.sources.refusals import with_held
 from suricate.stream.all_ranks.contents import Own, Part, SharedContents
 from suricate.stream.background import NOT_YET, ReadAhead
-from suricate.windows.events import Events, times_of
+from suricate.windows.events import Events, joined, times_of
 
 if TYPE_CHECKING:
     from suricate.stream.contents import Entering
@@ -42,11 +43,18 @@ class _Chunk:
         self.invalid: list[Any] = []
         self.part: Part | None = None  # None: it was not converted yet
 
+    @property
+    def own(self) -> Own:
+        """What this rank has of the part."""
+        malformed = [[*enumerate(self.malformed)]] if self.malformed else ()
+        return Own(self.events, None, [*enumerate(self.invalid)], malformed)
+
 
 class Readers(ABC):
     """What this rank reads for a job, and what all have read and not taken yet."""
 
     elapsed: float | None = None  #: for how long the whole source has been silent, if that is long enough
+    stops = False  #: whether a rank has said at the newest meeting that the loop ends
 
     def __init__(self, job: Window) -> None:
         assert isinstance(job.contents, SharedContents)
@@ -124,6 +132,23 @@ def left_out(why: str, rows: int) -> list[Any]:
     return [""] * 5 + [f"{why} ({rows} rows)"]
 
 
+def _whole(items: Sequence[tuple[Part, np.ndarray, Own]]) -> list[tuple[Part, np.ndarray, Own]]:
+    """Return several chunks without refused rows, their times, and what this rank has of them, as one, or none."""
+    if len(items) < 2:
+        return [*items]
+    parts, times, owns = zip(*items, strict=True)
+    valid = [part.valid for part in parts]
+    own = [(each.events, begin) for each, begin in zip(owns, accumulate(valid, initial=0), strict=False)]
+    own = [(events, begin) for events, begin in own if events is not None]
+    at = [np.arange(begin, begin + events.number) for events, begin in own]
+    mine = Own(joined([events for events, _ in own]), np.concatenate(at)) if own else Own()
+    ranks = np.repeat([part.rank for part in parts], valid)
+    positions = tuple(position for part in parts for position in part.position)
+    rows = sum([part.rows for part in parts])
+    whole = parts[-1]._replace(rank=ranks, rows=rows, valid=sum(valid), position=positions)
+    return [(whole, np.concatenate(times), mine)]
+
+
 class StretchReaders(Readers):
     """Readers of a source in stretches, each of those that it owns."""
 
@@ -145,16 +170,13 @@ class StretchReaders(Readers):
         """Read no further."""
         self._chunks.close()
 
-    def _take(self, item: tuple[Part, np.ndarray, _Chunk | None]) -> None:
+    def _take(self, item: tuple[Part, np.ndarray, Own]) -> None:
         part, times, own = item
         if part.columns is not None:
             self._contents.hear_columns(*part.columns)
-        mine = Own()
-        if own is not None:
-            malformed = [[*enumerate(own.malformed)]] if own.malformed else ()
-            mine = Own(own.events, None, [*enumerate(own.invalid)], malformed)
-        self._contents.take_part(part, times, mine)
-        self._job._position = self._source.joined(self._job._position, part.position)
+        self._contents.take_part(part, times, own)
+        for position in part.position:
+            self._job._position = self._source.joined(self._job._position, position)
 
     # -- meetings ------------------------------------------------------------------------------------------------------
 
@@ -166,11 +188,13 @@ class StretchReaders(Readers):
         spent = time.perf_counter() - begin
         parts = [each.part for each in self._offered if each.part is not None]
         is_whole = self._is_whole and len(parts) == len(self._offered)
-        everybody = comm.together(None, (parts, is_whole, self._is_over, self._error is not None))
+        stops, has_error = self._job._stop.is_set(), self._error is not None
+        everybody = comm.together(None, (parts, is_whole, self._is_over, has_error, stops))
+        self.stops = any(each[-1] for each in everybody)
         found, own, heard = list[Part](), list[_Chunk](), set[int]()
         while (rank := self._source.owner(self._turn, comm.size)) not in heard:
             heard.add(rank)
-            parts, is_whole, is_over, has_error = everybody[rank]
+            parts, is_whole, is_over, has_error, _ = everybody[rank]
             if has_error and not found and not parts:
                 self._raise(rank)
             found += parts
@@ -191,11 +215,17 @@ class StretchReaders(Readers):
         if self._contents.has_times and any(part.valid for part in found):
             given = [times_of(each.events.time) for each in own if each.events is not None]
             times = self._comm.allgatherv(np.concatenate([_NONE, *given]))
-        chunks = deque(own)
+        chunks, plain = deque(own), list[tuple[Part, np.ndarray, Own]]()
         for part in found:
             chunk = chunks.popleft() if part.rank == self._comm.rank else None
-            self._agreed.append((part, times[part.rank][: part.valid], chunk))
+            item = part, times[part.rank][: part.valid], Own() if chunk is None else chunk.own
             times[part.rank] = times[part.rank][part.valid :]
+            if part.refused or part.malformed or part.columns is not None or self._contents.may_raise:
+                self._agreed += [*_whole(plain), item]
+                plain = []
+            else:
+                plain.append(item)
+        self._agreed += _whole(plain)
 
     # -- what this rank reads ------------------------------------------------------------------------------------------
 
@@ -251,4 +281,4 @@ class StretchReaders(Readers):
         count = 0 if each.events is None else each.events.number
         malformed = ((0, len(each.malformed)),) if each.malformed else ()
         facts = each.rows, count, gaps, each.rows - count, why is not None, malformed
-        return Part(self._comm.rank, *facts, each.position, columns)
+        return Part(self._comm.rank, *facts, (each.position,), columns)

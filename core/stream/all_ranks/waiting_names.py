@@ -120,7 +120,7 @@ class WaitingNames:
         """Take back the tokens of events."""
         tokens, left = np.concatenate((events.src, events.dst)), 0
         for first in sorted(self._held, reverse=True):
-            count = np.count_nonzero(tokens >= first) - left
+            count = int(np.count_nonzero(tokens >= first)) - left
             left += count
             self._held[first] -= count
             if not self._held[first] and first in self._lists:

@@ -37,6 +37,7 @@ class Change(NamedTuple):
         unmatched: number of deletions and sets that found no event.
         top: an upper bound of the ids in ``new``; -1 if it is empty.
         attributes: those of ``new`` by name, ``[m]``, texts as objects; None if edges have none.
+        sizes: :attr:`size` of each rank's part, if all know it.
     """
 
     gone: tuple[np.ndarray, np.ndarray]
@@ -48,6 +49,12 @@ class Change(NamedTuple):
     unmatched: int
     top: int
     attributes: Mapping[str, np.ndarray] | None = None
+    sizes: Sequence[tuple[int, int, bool]] | None = None
+
+    @property
+    def size(self) -> tuple[int, int, bool]:
+        """How many pairs are gone and new, and whether these have weights."""
+        return len(self.gone[0]), len(self.new[0]), self.value is not None
 
 
 class Ring:

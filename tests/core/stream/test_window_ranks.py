@@ -119,13 +119,13 @@ def test_weights_and_names_are_those_of_one_process(device: str, self_loops: str
 @pytest.mark.gpu
 @pytest.mark.parametrize("by_nccl", [False, True])
 def test_a_slide_meets_the_other_ranks_a_few_times(by_nccl: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ahead of it, when it is due, with its events and when they are in, for sizes and memory of lists, and twice."""
-    joined, parts, changed = (lambda comm: comm), ["together"] * 3 + ["allgatherv of uint8"], ["merge of uint64"]
+    """Ahead of it, when it is due, with its events, when they are in and for memory of lists, and twice."""
+    joined, parts, changed = (lambda comm: comm), ["together"] * 2 + ["allgatherv of uint8"], ["merge of uint64"]
     if by_nccl:
         import nccl_ranks
 
         nccl_ranks.gpus_of_threads(monkeypatch)
-        joined, parts, changed = nccl_ranks.by_nccl, ["exchange of uint8 on devices"] + ["together"] * 3, []
+        joined, parts, changed = nccl_ranks.by_nccl, ["exchange of uint8 on devices"] + ["together"] * 2, []
     expected = ["together", "together", *parts, "together", "together", *changed]
 
     def work(host: Comm) -> None:
@@ -168,12 +168,12 @@ def test_a_slide_for_which_a_rank_lacks_memory_is_the_same_again(
     calls, works, slides = [0, 0], ranks._memory_for, Ring.slide if device == "cpu" else device_ring.DeviceRing.slide
     failing = 3 if device == "cpu" else 2
 
-    def memory_for(*given: Any) -> Any:
+    def memory_for(*given: Any, **named: Any) -> Any:
         if threading.current_thread().name == f"rank {lacks}":
             calls[0] += 1
             if calls[0] in (2, 3):
                 raise MemoryError("no memory for lists")
-        return works(*given)
+        return works(*given, **named)
 
     def slide(*given: Any) -> Any:
         calls[1] += 1
