@@ -108,16 +108,17 @@ def of_bytes(parts: Sequence[bytes], dtype: Any) -> np.ndarray:
 
 def limit() -> float:
     """Return how many seconds a rank waits for others; raises ``ParameterError`` if ``SURICATE_TIMEOUT`` is invalid."""
-    return _seconds("SURICATE_TIMEOUT", "600")
+    return _seconds("SURICATE_TIMEOUT", os.environ.get("SURICATE_TIMEOUT", "600"))
 
 
 def source_limit() -> float | None:
     """Return how many seconds a source may be quiet, None without a limit: ``SURICATE_SOURCE_TIMEOUT``."""
-    return _seconds("SURICATE_SOURCE_TIMEOUT", "") if os.environ.get("SURICATE_SOURCE_TIMEOUT") else None
+    given = os.environ.get("SURICATE_SOURCE_TIMEOUT")
+    return _seconds("SURICATE_SOURCE_TIMEOUT", given) if given else None
 
 
-def _seconds(name: str, default: str) -> float:
-    given = os.environ.get(name, default)
+@lru_cache(maxsize=8)  # ranks ask at every meeting
+def _seconds(name: str, given: str) -> float:
     try:
         return real(name, float(given), low=0, include_low=False)
     except ValueError as error:

@@ -26,7 +26,7 @@ from suricate.stream.attributes import AttributeIntake
 from suricate.stream.chunk_events import SKIPS, Intake
 from suricate.stream.contents import Contents, Entering
 from suricate.stream.options import COUNT, TIME
-from suricate.windows.events import Events, joined, times_of
+from suricate.windows.events import Events, joined, number_before, times_of
 from suricate.windows.rule import AHEAD, DOUBTED, LATE, TAKEN
 
 _NONE = np.empty(0, np.int64)
