@@ -61,15 +61,16 @@ def advance(v, x, kept, out, square, size, change, slack):
         slack: see ``change``.
     """
     growth = math.sqrt(square.value / size.value)
+    inverse = 1 / math.sqrt(square.value)  # once in a loop on the CPU, unlike a division by it
     usable = 0 < square.value < math.inf
-    rest = out[v] - growth * x[v]
+    rest = inverse * (out[v] - growth * x[v])
     grows = out[v] > slack * growth * x[v] and out[v] > LEAST * growth
-    change.add(math.inf if grows else rest * rest / square.value if usable else square.value - square.value)  # 0 or NaN
+    change.add(math.inf if grows else rest * rest if usable else square.value - square.value)  # 0 or NaN
     if v == 0:
         square.add(square.value)  # for the host, see magnitude()
     kept[v] = x[v]
     if usable:
-        x[v] = (out[v] + SHIFT * growth * x[v]) / ((1 + SHIFT) * math.sqrt(square.value))
+        x[v] = (out[v] + SHIFT * growth * x[v]) * (inverse / (1 + SHIFT))
     out[v] = 0.0
 
 
