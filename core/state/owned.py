@@ -15,10 +15,9 @@ import numpy as np
 
 if TYPE_CHECKING:
     from suricate.base.devices import Array
-    from suricate.graph import Graph
 
 
-def owned(graph: Graph, dtype: Any, fill: float | None = None) -> Array:
+def owned(graph: Any, dtype: Any, fill: float | None = None) -> Array:
     """Return a new array, an entry per vertex of ``graph``, of which each process keeps those of its own vertices.
 
     ``fill``: what entries are; None: anything.
@@ -34,7 +33,7 @@ def owned(graph: Graph, dtype: Any, fill: float | None = None) -> Array:
     return graph.partition.own_array(np.dtype(dtype), fill)
 
 
-def places(graph: Graph) -> Any:
+def places(graph: Any) -> Any:
     """Return what selects the entries of this process in an array by vertex: a slice, or ids, ascending.
 
     Example:
@@ -44,7 +43,7 @@ def places(graph: Graph) -> Any:
     return slice(0, graph.num_vertices) if graph.partition is None else graph.partition.own_places()
 
 
-def swapped(graph: Graph, a: Array, b: Array) -> tuple[Array, Array]:
+def swapped(graph: Any, a: Array, b: Array) -> tuple[Array, Array]:
     """Return ``b, a``; where processes keep their own entries of ``b``, return ``a, b`` and exchange these in place.
 
     Then every process has all of ``a``, unless it keeps only its own of that, too. Collective.
@@ -60,13 +59,13 @@ def swapped(graph: Graph, a: Array, b: Array) -> tuple[Array, Array]:
     return a, b
 
 
-def spread(graph: Graph, array: Array) -> None:
+def spread(graph: Any, array: Array) -> None:
     """Copy the entries of each process's vertices in ``array``, which all have whole, to all processes. Collective."""
     if graph.partition is not None:
         graph.partition.share(array)
 
 
-def whole(graph: Graph, array: Array) -> Array:
+def whole(graph: Any, array: Array) -> Array:
     """Return ``array`` with the entries of all vertices; where processes keep their own, a new array. Collective.
 
     Example:
@@ -83,7 +82,7 @@ def whole(graph: Graph, array: Array) -> Array:
     return found
 
 
-def summed(graph: Graph, values: Iterable[float]) -> list[float]:
+def summed(graph: Any, values: Iterable[float]) -> list[float]:
     """Return the sums of numbers over all processes, added in their order; collective, if there are several.
 
     Example:
