@@ -184,6 +184,9 @@ def _module_text(
     parts += _functions(walk, call, wanted)
     parts += _reduction(call, wanted, shared=shared)
     parts += [] if loop is None else _rounds(call, *loop)
+    if "visit_vertex" in wanted:
+        for written, instead_of_it in _visits(call):
+            body = body.replace(written, instead_of_it)
     parameters = "".join(f", a{i}" for i in range(len(call.function.arguments)))
     return re.sub(r",\s*\*args\b", parameters, "\n\n".join([*parts, body]))
 
@@ -221,8 +224,10 @@ def _functions(walk: Traversal, call: Call, wanted: set[str]) -> Iterator[str]:
         yield from _asking(_read_at_neighbour(walk, call))
     if "visit" in wanted:
         yield from _turned(call.function, ("i", "u", "v", "w"), call.function.leading, "visit")
-    if "visit_vertex" in wanted:
-        yield from _visiting(call)
+    if "visit_vertex" in wanted and call.columns:
+        yield from _in_all_columns(call.function, "user_visit_vertex", "i, v")
+    elif "visit_vertex" in wanted:
+        yield _function_text(call.function, "user_visit_vertex", _carried(call))
     for name, given in _GIVEN.items():
         if name in wanted:
             function = call.functions.get(name)
@@ -282,23 +287,21 @@ def _turned(function: TypedFunction, given: tuple[str, ...], taken: tuple[str, .
     yield f"@inner\ndef {name}({', '.join(given)}, *args):\n    return user_{name}({', '.join(taken)}, *args)"
 
 
-def _visiting(call: Call) -> Iterator[str]:
-    """Yield text of ``visit_vertex``, which carries the totals of scalars along, and of ``begun`` and ``done``."""
-    function = call.function
-    numbered = enumerate(function.arguments)
-    places = () if function.by_hand or call.columns else tuple(i for i, one in numbered if one.kind == "accumulator")
-    taken = f"{', '.join(function.leading)}, *args"
-    if call.columns:
-        yield from _in_all_columns(function, "in_columns", "i, v")
-    else:
-        yield _function_text(function, "user_visit_vertex", places)
-    found = "in_columns(i, v, *args), totals" if call.columns else f"user_visit_vertex({taken}), totals"
-    found = f"user_visit_vertex({taken}, totals)" if places else found
-    yield f"@inner\ndef visit_vertex(i, v, totals, *args):\n    return {found}"
-    held = "".join(f"a{i}[0][0], a{i}[1][0], " for i in places)
-    yield f"@inner\ndef begun(last, *args):\n    return ({held})"
-    lines = [f"a{place}[1][0] = totals[{2 * i + 1}]" for i, place in enumerate(places)]
-    yield "\n    ".join(["@inner\ndef done(totals, *args):", *(lines or ["pass"])])
+def _carried(call: Call) -> tuple[int, ...]:
+    """Return the positions of the scalars whose totals a loop over vertices carries along."""
+    if call.function.by_hand or call.columns:
+        return ()
+    return tuple(i for i, one in enumerate(call.function.arguments) if one.kind == "accumulator")
+
+
+def _visits(call: Call) -> Iterator[tuple[str, str]]:
+    """Yield calls in a loop over vertices, and what is written in their place, as functions take time to compile."""
+    places, taken = _carried(call), "i, v" if call.columns else ", ".join(call.function.leading)
+    found = f"user_visit_vertex({taken}, *args, totals)" if places else f"user_visit_vertex({taken}, *args), totals"
+    yield "visit_vertex(i, v, totals, *args)", found
+    yield "begun(end, *args)", f"({''.join(f'a{i}[0][0], a{i}[1][0], ' for i in places)})"
+    lines = "; ".join(f"a{place}[1][0] = totals[{2 * i + 1}]" for i, place in enumerate(places))
+    yield "done(totals, *args)", lines or "pass"
 
 
 def _in_all_columns(function: TypedFunction, name: str, given: str) -> Iterator[str]:
