@@ -17,6 +17,7 @@ from suricate.base.devices import Array, Device, cuda_device_count
 from suricate.base.errors import DeviceError
 
 ON_DEVICE, PINNED, READ_AND_WRITE = 1, 1, 3  # CU_MEM_LOCATION_TYPE_DEVICE, CU_MEM_ALLOCATION_TYPE_, ..._PROT_READWRITE
+LEFT = 1 << 30  #: bytes that growing arrays leave to others: NCCL takes memory when it first needs it, not from CuPy
 OUT_OF_MEMORY = 2  # CUDA_ERROR_OUT_OF_MEMORY
 ABSENT, ZEROS, OWN = 0, 1, 2  # what a block shows: nothing yet, the block of zeros, memory of its own
 
@@ -136,9 +137,18 @@ class Growing(Addresses):
         more = -(-size // self._block) * self._block - self._mapped
         if more > 0:
             with self.device.current():
+                self._demand(more + LEFT)
                 self.map(self._mapped, more, *self.created(1, more))
                 self.allow(self._mapped, more)
             self._mapped += more
+
+    def _demand(self, size: int) -> None:
+        """Raise ``MemoryError`` unless ``size`` bytes are free, maybe once CuPy's pool has given back its cache."""
+        free = self.device.xp.cuda.runtime.memGetInfo
+        if free()[0] < size:
+            self.device.xp.get_default_memory_pool().free_all_blocks()
+            if (left := free()[0]) < size:
+                raise MemoryError(f"{size} bytes are wanted, the device has {left} left")
 
 
 GROWING: WeakValueDictionary[int, Growing] = WeakValueDictionary()  #: all of them, by address

@@ -116,7 +116,7 @@ class Driver:
 
     def __init__(self, most: int) -> None:
         self.most, self.made, self.named, self.at, self.open = most, 0, dict[int, int](), dict[int, int](), set[int]()
-        self.freed, self.reserved = list[int](), 0
+        self.freed, self.reserved, self.free = list[int](), 0, mapped.LEFT + 9 * PAGE
 
     @property
     def blocks(self) -> int:
@@ -171,7 +171,9 @@ def device(driver: Driver) -> Any:
     def memset(at: int, *_: Any) -> None:
         assert at in driver.open
 
-    runtime = SimpleNamespace(deviceSynchronize=lambda: None, memset=memset, memGetInfo=lambda: (0, 9 * PAGE + 7))
+    runtime = SimpleNamespace(
+        deviceSynchronize=lambda: None, memset=memset, memGetInfo=lambda: (driver.free, 9 * PAGE + 7)
+    )
     pool = SimpleNamespace(free_all_blocks=lambda: None)
     xp = SimpleNamespace(cuda=SimpleNamespace(runtime=runtime), get_default_memory_pool=lambda: pool)
     return SimpleNamespace(index=0, xp=xp, current=nullcontext, synchronize=lambda: None)
@@ -219,7 +221,10 @@ def test_addresses_of_a_device_get_memory_piece_by_piece(driver: Driver, monkeyp
         assert {at - growing.address for at in driver.at} == {at - growing.address for at in driver.open} == {*pieces}
     assert mapped.GROWING[growing.address] is growing
     driver.most = 2
-    with pytest.raises(MemoryError):
+    with pytest.raises(MemoryError, match="cuMemCreate"):
+        growing.lengthen(4 * PAGE)
+    driver.most, driver.free = 5, mapped.LEFT + PAGE - 1
+    with pytest.raises(MemoryError, match="the device has"):
         growing.lengthen(4 * PAGE)
     growing.lengthen(3 * PAGE)
     assert growing.pieces == pieces
