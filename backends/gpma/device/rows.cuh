@@ -11,7 +11,7 @@ struct Found {
 // backend's kernels, or the View of operators.
 template <class G> __device__ __forceinline__ Found search(const G& g, uint32_t u, uint32_t v) {
     const long long begin = g.guard[u] + 1, end = g.guard[(long long)u + 1];
-    long long low = min(begin, end) >> 5, high = end >> 5;  // a row that is not kept ends before it begins
+    long long low = max(0ll, min(begin, end)) >> 5, high = end >> 5;  // a row that is not kept may end at -1
     while (low < high) {
         const long long middle = (low + high + 1) >> 1;
         if (g.head[middle] <= v) low = middle;
