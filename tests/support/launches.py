@@ -26,7 +26,8 @@ class FakeArray(np.ndarray):
     @property
     def data(self) -> Any:
         """The address."""
-        return SimpleNamespace(ptr=self.ctypes.data, memset_async=lambda value, size: None)
+        memory = SimpleNamespace(ptr=self.ctypes.data, size=self.nbytes)
+        return SimpleNamespace(ptr=self.ctypes.data, mem=memory, memset_async=lambda value, size: None)
 
     def get(self) -> np.ndarray:
         """Return a copy on the host."""
