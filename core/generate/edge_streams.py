@@ -146,7 +146,7 @@ class RMATStream(EdgeStream):
 
 
 class GridStream(EdgeStream):
-    """A road-like grid of ``2**scale`` vertices, both arcs of every edge once, in leaps over the whole grid.
+    """A road-like grid of ``2**scale`` vertices, both arcs of every edge once, by strides over the whole grid.
 
     Vertex ``y * width + x`` is joined to its neighbours; ``width`` is the height, or twice it if ``scale`` is odd.
     ``seed`` changes nothing.
@@ -160,11 +160,11 @@ class GridStream(EdgeStream):
         self._along = self.num_vertices - self.num_vertices // self.width  # edges along rows
         self.length = 2 * (self._along + self.num_vertices - self.width)
         most = min(self.length, 1 << 30) * 0.618  # so that no product passes 64 bits
-        self._leap = next(step for step in range(int(most) | 1, 0, -2) if math.gcd(step, self.length) == 1)
+        self._stride = next(step for step in range(int(most) | 1, 0, -2) if math.gcd(step, self.length) == 1)
 
     def at(self, number: Any, xp: Any = np) -> EdgeList:
         """Return the edges of the given numbers, as :meth:`EdgeStream.at` does."""
-        number = number * np.uint64(self._leap) % np.uint64(self.length)
+        number = number * np.uint64(self._stride) % np.uint64(self.length)
         edge, is_back = number >> np.uint64(1), (number & np.uint64(1)).astype(bool)
         is_along = edge < np.uint64(self._along)
         first = xp.where(is_along, edge + edge // np.uint64(self.width - 1), edge - np.uint64(self._along))
