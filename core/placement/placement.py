@@ -334,13 +334,13 @@ class Placement:
         weight = sum(degrees, np.zeros(1, np.int64))
         bounds = cut(weight, self.comm.size)
         self._reached = most / mean
-        if heaviest(weight, bounds) >= most:
+        if (reached := heaviest(weight, bounds)) >= most:
             return
         self.forget_views()
         most = min(self.comm.allgather(arcs_within(self.memory_limit, SLICE)))
         divided = Ownership(self.comm.rank, bounds)
         if move_rows(tuple(store.local for store in self.stores), self.comm, self.ownership, divided, self.table, most):
-            self.ownership, self._reached = divided, heaviest(weight, bounds) / mean
+            self.ownership, self._reached = divided, reached / mean
             self.own_arrays.divided()
             self.held = None
             for store in self.stores:
