@@ -14,11 +14,12 @@ import importlib.util
 import numbers
 import sys
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from suricate.base.devices import Array, Device
+from suricate.base.devices import Array, Device, module_of
 from suricate.base.errors import (
     DeviceError,
     DTypeError,
@@ -424,6 +425,17 @@ def checked_on_device(ids: Array, bound: int, argument: str) -> Array:
 def on_host(array: Array) -> np.ndarray:
     """Return ``array`` in host memory (waits for the device if it was on one)."""
     return array if isinstance(array, np.ndarray) else array.get()
+
+
+def by_owner(owner: Array, size: int) -> tuple[Array, list[tuple[int, int]]]:
+    """Return the places of what each rank owns, rank by rank, and where those of each of ``size`` ranks begin and end.
+
+    ``owner``: numbers of ranks, ``[n]``.
+    """
+    there, owner = module_of(owner), owner.astype(np.uint16)
+    order = there.argsort(owner, kind="stable")  # a radix sort
+    cuts = on_host(there.searchsorted(owner[order], there.arange(1, size, dtype=np.uint16)))
+    return order, [*pairwise([0, *cuts.tolist(), len(order)])]
 
 
 def both_arcs(xp: Any, edges: EdgeList) -> EdgeList:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from suricate.base.types import EdgeList
-from suricate.intake.arrays import bits, joined, on_host, picked
+from suricate.intake.arrays import bits, by_owner, joined, picked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -151,13 +150,12 @@ class Move:
 
     def _sent(self, edges: EdgeList) -> EdgeList:
         """Send ``edges`` to the ranks that are to own them; return those received, in rank order. Collective."""
-        xp, owner = self.store.device.xp, self.ownership.owner(edges.src)
-        order = xp.argsort(owner, kind="stable")
-        ends = on_host(xp.searchsorted(owner[order], xp.arange(self.comm.size + 1))).tolist()
+        xp = self.store.device.xp
+        order, spans = by_owner(self.ownership.owner(edges.src), self.comm.size)
         src, dst, weight = picked(edges, order)
 
         def routed(column: Array, exchange: Any) -> Array:
-            return xp.concatenate(exchange([column[low:high] for low, high in pairwise(ends)]))
+            return xp.concatenate(exchange([column[low:high] for low, high in spans]))
 
         src, dst = routed(src, self.comm.exchange), routed(dst, self.comm.exchange)
         if weight is None:

@@ -8,13 +8,12 @@ graph has moved vertices to other ranks, their events follow before the next sli
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from suricate.base.devices import module_of
-from suricate.intake.arrays import on_host
+from suricate.intake.arrays import by_owner, on_host
 from suricate.windows.events import Events, in_order, times_of
 from suricate.windows.ring import Change
 
@@ -132,17 +131,6 @@ def _events_of(columns: list[Any], like: Events) -> Events:
     """Return ``columns`` as events that have the same columns as ``like``."""
     found = iter(columns)
     return Events(*(None if column is None else next(found) for column in like))  # type: ignore[arg-type]
-
-
-def by_owner(owner: Array, size: int) -> tuple[Array, list[tuple[int, int]]]:
-    """Return the places of what each rank owns, rank by rank, and where those of each of ``size`` ranks begin and end.
-
-    ``owner``: numbers of ranks, ``[n]``.
-    """
-    there, owner = module_of(owner), owner.astype(np.uint16)
-    order = there.argsort(owner, kind="stable")  # a radix sort
-    cuts = on_host(there.searchsorted(owner[order], there.arange(1, size, dtype=np.uint16)))
-    return order, [*pairwise([0, *cuts.tolist(), len(order)])]
 
 
 def _exchanged(comm: Comm, columns: list[Any], owner: Array) -> list[Any]:

@@ -12,6 +12,7 @@ import numpy as np
 from suricate.base.errors import FileFormatError
 from suricate.base.types import EdgeList
 from suricate.comm.protocol import Comm
+from suricate.intake.arrays import by_owner
 from suricate.intake.name_values import TEXT, Values
 from suricate.intake.names import Names
 
@@ -83,8 +84,8 @@ def by_pair(comm: Comm, edges: EdgeList) -> EdgeList:
     """Return edges of all ranks, in their order, of which every rank gets all rows of a pair of vertices."""
     low, high = np.minimum(edges.src, edges.dst).astype(np.uint64), np.maximum(edges.src, edges.dst).astype(np.uint64)
     owner = (low * np.uint64(0x9E3779B97F4A7C15) + high >> np.uint64(16)) % np.uint64(comm.size)
-    order = np.argsort(owner, kind="stable")
-    ends = np.searchsorted(owner[order], np.arange(comm.size + 1, dtype=np.uint64)).tolist()
+    order, spans = by_owner(owner, comm.size)
+    ends = [0, *(end for _, end in spans)]
     weight: Any = edges.weight
     if isinstance(weight, Mapping):
         weight = {name: routed(comm, np.asarray(part)[order], ends) for name, part in weight.items()}

@@ -16,13 +16,12 @@ from suricate.base.errors import RequirementError, VertexRangeError, require
 from suricate.base.types import EMPTY, MAX_VERTICES
 from suricate.comm.protocol import Comm
 from suricate.cpu.jit import kernel
-from suricate.intake.arrays import as_ids, on_host
+from suricate.intake.arrays import as_ids, by_owner, on_host
 from suricate.intake.name_state import FORMAT
 from suricate.intake.name_table import NO_IDS, Prepared
 from suricate.intake.name_values import KINDS, NEXT_SLIDE, TEXT, Values, as_values, fixed
 from suricate.intake.names import Names
 from suricate.stream.all_ranks.waiting_names import concatenated, taken
-from suricate.windows.division import by_owner
 
 _NONE = np.empty(0, np.int64)
 _HEAD = "about", "freed", "free"  #: arrays of a state that are not by name
