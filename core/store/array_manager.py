@@ -40,6 +40,11 @@ def first_that_fits(make: Callable[[Amount], Made], *amounts: Amount) -> Made:
     return make(amounts[-1])
 
 
+def in_words(device: Device, length: int, dtype: np.dtype) -> Array:
+    """Return an uninitialised array in whole words of 4 bytes: kernels change parts of a word by atomics on it."""
+    return device.xp.empty(length + -length % max(1, 4 // dtype.itemsize), dtype)[:length]
+
+
 class ArrayManager(Generic[Graph]):
     """The arrays of one store.
 
@@ -68,18 +73,13 @@ class ArrayManager(Generic[Graph]):
         self.layout: Layout = {**layout, **LOG}
         self.rows = Rows(device, rows)
         self._by_row = tuple(name for group in self.by_row for name in layout[group])
+        kinds = dict[Any, Any]({WEIGHT: bits_dtype(weight_dtype)})
         self._dtypes = {
-            group: {
-                name: bits_dtype(weight_dtype) if kind == WEIGHT else np.dtype(kind) for name, kind in arrays.items()
-            }
+            group: {name: np.dtype(kinds.get(kind, kind)) for name, kind in arrays.items()}
             for group, arrays in self.layout.items()
         }
-        self._absent = {  # arrays that keep length 0
-            name
-            for arrays in self.layout.values()
-            for name, kind in arrays.items()
-            if kind == WEIGHT and weight_dtype is None
-        }
+        weights = {name for arrays in self.layout.values() for name, kind in arrays.items() if kind == WEIGHT}
+        self._absent = weights if weight_dtype is None else set[str]()  # arrays that keep length 0
         self._arrays: dict[str, Array] = {
             name: device.xp.empty(0, dtype) for dtypes in self._dtypes.values() for name, dtype in dtypes.items()
         }
@@ -150,23 +150,19 @@ class ArrayManager(Generic[Graph]):
         ``growing``: with room for more entries, see ``in_place.py``. Arrays by row are zeros.
         """
         xp = self.device.xp
-        empty = growable if growing and not self.device.is_cuda else xp.empty
+        empty = growable if growing and not self.device.is_cuda else partial(in_words, self.device)
         try:
             if group in self.by_row:
                 zeros = xp.zeros if self.rows.is_all else partial(self.rows.zeros, written=False)
                 return {name: zeros(length, dtype) for name, dtype in self._dtypes[group].items()}
-            return {
-                name: self._arrays[name]
-                if name in self._absent
-                else empty(length, dtype)
-                if fill is None
-                else xp.full(length, fill, dtype)
-                if fill
-                else xp.zeros(length, dtype)  # on the CPU pages take memory when they are written
-                for name, dtype in self._dtypes[group].items()
-            }
+            make = empty if fill is None else xp.zeros  # on the CPU pages of zeros take memory when they are written
+            absent, dtypes = self._absent, self._dtypes[group].items()
+            arrays = {name: self._arrays[name] if name in absent else make(length, dtype) for name, dtype in dtypes}
         except (MemoryError, ValueError, OverflowError) as error:  # a size beyond 63 bits is no MemoryError
             raise CapacityError(f"{self.backend}: out of memory ({error})") from error
+        for array in arrays.values() if fill else ():
+            array.fill(fill)
+        return arrays
 
     def attach(self, arrays: Mapping[str, Array]) -> None:
         """Replace the store's arrays of these names by ``arrays``."""
@@ -240,7 +236,11 @@ class ArrayManager(Generic[Graph]):
                 rows[begin:end] = move(part[begin:end], other.device, self.device)
             return rows
         host = other.device.to_numpy(part)
-        return host if other.device.is_cuda and not self.device.is_cuda else self.device.xp.array(host)
+        if other.device.is_cuda and not self.device.is_cuda:
+            return host
+        copy = in_words(self.device, len(host), host.dtype)
+        copy[:] = self.device.xp.asarray(host)
+        return copy
 
     def memory(self, used: Mapping[str, int]) -> dict[str, tuple[int, int]]:
         """Return ``{group: (bytes used, bytes allocated)}``; ``used``: entries in use by group, all of others."""

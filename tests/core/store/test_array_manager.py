@@ -88,3 +88,12 @@ def test_copies(device: Device) -> None:
     back["begin"][:] = 9  # an array of its own, that can be written to
     with pytest.raises(CapacityError):
         manager(device, limit=50).copy_from(arrays, {})
+
+
+def test_memory_is_whole_words_for_atomics_on_parts() -> None:
+    arrays, copy = (ArrayManager("mine", CPU, None, None, {"marks": {"mark": np.uint8}}) for _ in range(2))
+    arrays.resize("marks", 5)
+    copy.copy_from(arrays, {})
+    for each in (arrays["mark"], copy["mark"]):
+        assert len(each) == 5
+        assert each.base.nbytes == 8
