@@ -127,10 +127,9 @@ class VertexNames:
             self._ids = np.full(2 * self._tokens.num_ids, UNSEEN, np.int64)
         ids, listed = self._ids, np.empty(2 * events.number, np.uint32)
         count, number = list_tokens(events.src, events.dst, lives, ids, listed)
-        live, others = self._tokens.values_of(listed[:count]), listed[count:number]
-        values = self._tokens.values_of(others) if number > count else None
+        others = listed[count:number]
         with self.names.exclusive():
-            self._live, found = self._resolved(live, values, events, lives, listed[:count])
+            self._live, found = self._resolved(listed[:count], others, events, lives)
         ids[listed[:count]] = self._live
         if found is not None:
             ids[others] = np.where(found == EMPTY, UNKNOWN, found.astype(np.int64))
@@ -146,18 +145,20 @@ class VertexNames:
         return kept.taken(known), int(cancelled), int(unmatched)
 
     def _resolved(
-        self, live: Values, others: Values | None, events: Events, lives: np.ndarray, tokens: np.ndarray
+        self, live: np.ndarray, others: np.ndarray, events: Events, lives: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return the ids of the names ``live`` of live events, which have these ``tokens``, and of ``others``.
+        """Return the ids of the names of tokens: ``live``, of live events, and ``others``, None if there are none.
 
-        New names of live events get one; ``others`` may be unknown.
+        New names of live events get one; those of others may be unknown.
         """
-        found = self._given(live, events, lives, tokens)
-        return found, None if others is None else self.names._ids_of(others, adds=False)
+        found = self._given(live, events, lives)
+        if not len(others):
+            return found, None
+        return found, self.names._ids_of(self._tokens.values_of(others), adds=False)
 
-    def _given(self, names: Values, events: Events, lives: np.ndarray, tokens: np.ndarray) -> np.ndarray:
-        """Return the ids of the ``names`` of live events, in order, which have these ``tokens``; new names get one."""
-        return self._began().intern(names)
+    def _given(self, tokens: np.ndarray, events: Events, lives: np.ndarray) -> np.ndarray:
+        """Return the ids of the names of ``tokens``, all of live events, in order; new names get one."""
+        return self._began().intern(self._tokens.values_of(tokens))
 
     def _survivors(self, events: Events) -> tuple[np.ndarray, np.ndarray]:
         """Return two ``uint8[n]``: which events are live at the slide's end; which deletions and sets found none."""

@@ -95,6 +95,11 @@ class DividedNames(Names):
         """Ids that have a name, ascending, ``uint32``."""
         return np.flatnonzero(self._named[: self._end]).astype(np.uint32)
 
+    @property
+    def by_id(self) -> tuple[np.ndarray, np.ndarray]:
+        """Whether each id has a name, and in which version it was last given out, with room for more."""
+        return self._named, self._since
+
     def has(self, ids: Any) -> np.ndarray:
         """Return ``bool[n]``: which ids have a name."""
         return self._at(ids, self._named, 0) != 0

@@ -15,22 +15,19 @@ from suricate.base.archives import prefixed, state_in
 from suricate.base.types import EMPTY
 from suricate.comm.protocol import Comm
 from suricate.cpu.jit import kernel
-from suricate.intake.name_values import Values, as_values
+from suricate.intake.name_values import Values
 from suricate.intake.names import Names
 from suricate.stream.all_ranks.divided_names import DividedChange, DividedNames
-from suricate.stream.all_ranks.waiting_names import Listed, WaitingNames, taken
+from suricate.stream.all_ranks.waiting_names import Listed, WaitingNames
 from suricate.stream.window_names import VertexNames, vertex_names
 from suricate.windows.events import Events, times_of
 
-OFTEN, MOST = 4, 1 << 12  #: how many events of a slide make a name frequent, and how many such names are remembered
-SOME = 8  #: of so many names one has to be frequent, else looking all up takes longer than asking for these
-
 
 @kernel
-def first_places(src, dst, lives, places, counts):
-    """Write for each token where it first occurs in live events to ``places``, and how often to ``counts``.
+def first_places(src, dst, lives, places):
+    """Write for each token that has -1 in ``places`` where it first occurs in live events to it.
 
-    A place is ``2 * i`` in ``src[i]``, one more in ``dst[i]``; ``places`` is filled with -1 before, ``counts`` with 0.
+    A place is ``2 * i`` in ``src[i]``, one more in ``dst[i]``.
     """
     for i in range(len(src)):
         if lives[i] != 0:
@@ -38,8 +35,6 @@ def first_places(src, dst, lives, places, counts):
                 places[src[i]] = 2 * i
             if places[dst[i]] < 0:
                 places[dst[i]] = 2 * i + 1
-            counts[src[i]] += 1
-            counts[dst[i]] += 1
 
 
 class SharedNames(VertexNames):
@@ -61,21 +56,19 @@ class SharedNames(VertexNames):
         return [each for one in self.comm.gather("names", states) for each in one]
 
     def _first_new(self, found: np.ndarray, events: Events, lives: np.ndarray, tokens: np.ndarray) -> tuple[Any, ...]:
-        """Return where ``found``, the ids of ``tokens``, is EMPTY; time and position of the first events there; counts.
-
-        ``counts``: how often each of ``tokens`` occurs in live events.
-        """
-        new, places = np.flatnonzero(found == EMPTY), np.full(self._tokens.num_ids, -1)
-        counts = np.zeros(len(places), np.uint32)
-        first_places(events.src, events.dst, lives, places, counts)
+        """Return where ``found``, the ids of ``tokens``, is EMPTY; time and position of the first events there."""
+        new, places = np.flatnonzero(found == EMPTY), np.zeros(self._tokens.num_ids, np.int64)
+        if len(new):
+            places[tokens[new]] = -1
+            first_places(events.src, events.dst, lives, places)
         places = places[tokens[new]]
         assert events.position is not None
-        return new, times_of(events.time)[places >> 1], 2 * events.position[places >> 1] + (places & 1), counts[tokens]
+        return new, times_of(events.time)[places >> 1], 2 * events.position[places >> 1] + (places & 1)
 
-    def _given(self, names: Values, events: Events, lives: np.ndarray, tokens: np.ndarray) -> np.ndarray:
+    def _given(self, tokens: np.ndarray, events: Events, lives: np.ndarray) -> np.ndarray:
         change = self._began()
-        found = self.names._ids_of(names, adds=False)
-        new, time, position, _ = self._first_new(found, events, lives, tokens)
+        found = self.names._ids_of(self._tokens.values_of(tokens), adds=False)
+        new, time, position = self._first_new(found, events, lives, tokens)
         news = self._tokens.values_of(tokens[new]) if len(new) else None
         everybody = self.comm.gather("names", None if news is None else (news, time, position))
         given = [each for each in everybody if each is not None]
@@ -122,8 +115,7 @@ class SharesOfNames(SharedNames):
     def __init__(self, comm: Comm, *, directed: bool) -> None:
         self.comm, self._waiting = comm, WaitingNames(None)
         super().__init__(DividedNames(comm), directed=directed)
-        self._often, self._their_ids = Names(), np.empty(0, np.uint32)  # names of many events of the newest slide
-        self._as_of = 0  # the version of names with which they had these ids
+        self._no_tokens = self._tokens
 
     # -- events that wait ----------------------------------------------------------------------------------------------
 
@@ -161,9 +153,9 @@ class SharesOfNames(SharedNames):
 
     def save_events(self, parts: Sequence[Events]) -> tuple[Sequence[Events], dict[str, np.ndarray]]:
         """Return events that wait, and the names of their tokens."""
-        (values,), found = self._waiting.joined(parts)
+        listed, found = self._waiting.joined(parts)
         names = Names(self.kind)
-        ids = names.intern(values)
+        ids = names.intern(self._waiting.values_of(listed.tokens))
         found = [each._replace(src=ids[each.src], dst=ids[each.dst]) for each in found]
         return found, prefixed("tokens.", names.state())
 
@@ -177,50 +169,30 @@ class SharesOfNames(SharedNames):
     def named(self, events: Events) -> tuple[Events, int, int]:
         """Replace tokens by ids of vertices, as ``VertexNames`` does; collective."""
         listed, (found,) = self._waiting.joined([events])
-        self._waiting.close()
         self._tokens = cast(Names, listed)
         named = super().named(found) if self.has_kinds else self._named_all(found, listed)
-        self._entered, self._tokens = events, Names()
+        self._entered, self._tokens = events, self._no_tokens
         return named
 
     def _named_all(self, events: Events, listed: Listed) -> tuple[Events, int, int]:
         """Return what :meth:`named` does, of events all of which are live, and have all the names ``listed``."""
         lives, tokens = np.ones(events.number, np.uint8), np.arange(listed.num_ids, dtype=np.uint32)
         with self.names.exclusive():
-            self._live, _ = self._resolved(listed.values, None, events, lives, tokens)
+            self._live, _ = self._resolved(tokens, tokens[:0], events, lives)
         return events._replace(src=self._live[events.src], dst=self._live[events.dst]), 0, 0
 
     def _resolved(
-        self, live: Values, others: Values | None, events: Events, lives: np.ndarray, tokens: np.ndarray
+        self, live: np.ndarray, others: np.ndarray, events: Events, lives: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray | None]:
         change: Any = self._began()
-        found = self._often_known(live)
-        new, time, position, counts = self._first_new(found, events, lives, tokens)
-        rest = as_values([], self.kind) if others is None else others
-        found[new], known = self.names.asked(change, taken(live, new), time, position, rest)
-        self._remember(live, counts, found)
-        return found, None if others is None else known
-
-    def _often_known(self, names: Values) -> np.ndarray:
-        """Return the ids of names that were frequent in the last slide, EMPTY for all others, ``uint32[n]``."""
-        found = np.full(len(names), EMPTY, np.uint32)
-        if not len(names) or not len(self._their_ids):
-            return found
-        places = self._often._ids_of(names, adds=False)
-        known = np.flatnonzero(places != EMPTY)
-        ids = self._their_ids[places[known]]
-        stays = self.names.has(ids) & (self.names.since(ids) <= self._as_of)
-        found[known[stays]] = ids[stays]
-        return found
-
-    def _remember(self, names: Values, counts: np.ndarray, ids: np.ndarray) -> None:
-        """Remember the ids of names at many of the events, if they are many, so that the next slide does not ask."""
-        often = np.flatnonzero(counts >= OFTEN)[:MOST]
-        often = often if SOME * len(often) >= len(names) else often[:0]
-        self._often, self._as_of = Names(self.kind), self.names.version
-        self._their_ids = ids[often]
-        if len(often):
-            self._their_ids[self._often.intern(taken(names, often))] = ids[often]
+        listed = cast(Listed, self._tokens)
+        tokens = listed.tokens[live]
+        found = self._waiting.ids(tokens, *self.names.by_id)
+        new, time, position = self._first_new(found, events, lives, live)
+        news, rest = listed.values_of(live[new]), listed.values_of(others)
+        found[new], known = self.names.asked(change, news, time, position, rest)
+        self._waiting.tell(change, tokens[new], found[new])
+        return found, known if len(others) else None
 
     def _prepared(self, *, slides: bool = False) -> Any:
         return DividedChange(self.names, slides=slides)

@@ -1,41 +1,82 @@
-"""The names of events that wait, in a list for all chunks between two slides.
+"""The names of events that wait, in a list for many slides, and which ids they had.
 
-Events hold tokens: places in the lists of names. A list goes with the last event that has a token of it. The newest one
-has a hash table, older ones take 8 bytes for each name, or a text.
+Events hold tokens: places in the lists of names. The newest list has a hash table, and remembers the ids that its names
+got, so that a name is looked up once, and its owner asked once. When it has many more names than a slide, another one
+begins; older ones take 8 bytes for each name, or a text, and go with the last event that has a token of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from suricate.base.errors import CapacityError
-from suricate.intake.name_values import TEXT, Values, fixed
+from suricate.base.types import EMPTY
+from suricate.cpu.jit import kernel
+from suricate.intake.arrays import by_owner
+from suricate.intake.name_values import TEXT, Values, as_values, fixed
 from suricate.intake.names import Names
 from suricate.io.sources.chunk_columns import Texts
 from suricate.windows.events import Events
 
 MOST = 1 << 32  #: tokens
-_NONE = np.empty(0, np.uint32)
+FEW, SLIDES = 1 << 12, 8  #: a list ends with more names than these, and than so many slides like the newest have
+SOME = 8  #: and if of so many names of a slide not one was known, as then to remember them takes room for nothing
+_NONE, _LOW = np.empty(0, np.uint32), 0xFFFFFFFF
+
+
+@kernel
+def list_used(tokens, number, used):
+    """Replace each of ``tokens`` by its place in ``used``, where each is written once; return how many these are.
+
+    Scratch: ``number`` by token, filled with EMPTY.
+    """
+    count = 0
+    for i in range(len(tokens)):
+        token = tokens[i]
+        if number[token] == EMPTY:
+            number[token] = count
+            used[count] = token
+            count += 1
+        tokens[i] = number[token]
+    return count
+
+
+@kernel
+def look_up(tokens, first, notes, named, since, found):
+    """Write the id that is noted for each of ``tokens`` to ``found``, where that is; return for how many.
+
+    ``notes``: by token from ``first`` on the id, and in the upper half one more than the version in which it got this
+    name; 0: none. By id: ``named``, whether it has a name, and ``since`` when, as one given out again has another.
+    """
+    count = 0
+    for i in range(len(tokens)):
+        place = np.int64(tokens[i]) - first
+        if 0 <= place < len(notes) and notes[place] != 0:
+            vertex = notes[place] & _LOW
+            if named[vertex] and since[vertex] == (notes[place] >> 32) - 1:
+                found[i] = vertex
+                count += 1
+    return count
 
 
 class Listed(NamedTuple):
-    """Names in a list, whose places stand for them; read as ``Names`` are."""
+    """Names of events that wait, whose places in ``tokens`` stand for them; read as ``Names`` are."""
 
-    values: Values
+    waiting: WaitingNames
+    tokens: np.ndarray
 
     @property
     def num_ids(self) -> int:
         """The number of names."""
-        return len(self.values)
+        return len(self.tokens)
 
     def values_of(self, places: np.ndarray) -> Values:
         """Return the names at ``places``."""
-        return taken(self.values, places)
+        return self.waiting.values_of(self.tokens[places])
 
 
 class WaitingNames:
@@ -47,6 +88,8 @@ class WaitingNames:
         self._held: dict[int, int] = {}  # by first token: how many tokens events have
         self._open: tuple[Names, int] | None = None  # the names of the newest list, and its first token
         self._next, self._expected = 0, 0  # the first token of the next list, and how many names it may have
+        self._has_notes = False  # whether ids are noted for names of the newest list
+        self._told: tuple[Any, np.ndarray, np.ndarray] | None = None  # a change of names, tokens, and their ids with it
 
     @property
     def memory(self) -> int:
@@ -67,7 +110,7 @@ class WaitingNames:
         finally:
             if self._held[first]:
                 self.kind = self._names.dtype
-            else:
+            elif self.kind is None:
                 self.close()
 
     @property
@@ -99,6 +142,7 @@ class WaitingNames:
             else:
                 del self._held[first]
             self._next, self._expected, self._open = first + len(names), len(names), None
+            self._has_notes, self._told = False, None
 
     def tokens(self, column: Any) -> np.ndarray:
         """Return tokens of a column of a chunk, ``uint32[n]``, for :meth:`drop`; errors: as of ``Names.intern``."""
@@ -131,32 +175,73 @@ class WaitingNames:
 
         A name is in the list once for each list of names that waits.
         """
-        places = np.concatenate([_NONE, *(end for each in parts for end in each[1:3])])
-        firsts, begins, gone = sorted(self._held), [0], 0
-        for first in firsts:
-            gap = first - gone - begins[-1]  # tokens that no list has
-            if gap:
-                places[places >= begins[-1]] -= np.uint32(gap)
-            gone += gap
-            begins.append(begins[-1] + self._span(first))
-        is_used, number = np.zeros(begins[-1], bool), np.empty(begins[-1], np.uint32)
-        is_used[places] = True
-        used = np.flatnonzero(is_used)
-        number[used] = np.arange(len(used))
-        cuts = np.searchsorted(used, begins)
-        listed = [Values(self.kind or "int64", np.zeros(int(self.kind == TEXT), np.int64))]
-        for first, begin, (low, high) in zip(firsts, begins, pairwise(cuts.tolist()), strict=False):
-            if low < high:
-                listed.append(self._values(first, used[low:high] - begin))
-        ends = iter(np.split(number[places], np.cumsum([len(end) for each in parts for end in each[1:3]])))
-        found = [each._replace(src=next(ends), dst=next(ends)) for each in parts]
-        return Listed(listed[-1] if len(listed) < 3 else concatenated(listed[1:])), found
+        tokens = np.concatenate([_NONE, *(end for each in parts for end in each[1:3])])
+        firsts, ends = sorted(self._held), [0]
+        gaps = np.zeros(len(firsts), np.int64)  # tokens that no list has, up to each
+        for at, first in enumerate(firsts):
+            gaps[at] = first - ends[-1]
+            ends.append(ends[-1] + self._span(first))
+        gap = gaps[:1] if len(firsts) < 2 else gaps[np.searchsorted(firsts, tokens, "right") - 1]
+        if len(tokens):
+            tokens -= gap.astype(np.uint32)
+        used = np.empty(min(len(tokens), ends[-1]), np.uint32)
+        used = used[: list_used(tokens, np.full(ends[-1], EMPTY, np.uint32), used)]
+        split = iter(np.split(tokens, np.cumsum([len(end) for each in parts for end in each[1:3]])))
+        found = [each._replace(src=next(split), dst=next(split)) for each in parts]
+        if len(used):
+            used += (gap if len(firsts) < 2 else gaps[np.searchsorted(ends[1:], used, "right")]).astype(np.uint32)
+        return Listed(self, used), found
+
+    def values_of(self, tokens: np.ndarray) -> Values:
+        """Return the names of ``tokens``."""
+        firsts = sorted(self._held)
+        if not len(tokens):
+            return as_values([], self.kind or "int64")
+        if len(firsts) == 1:
+            return self._values(firsts[0], tokens - np.uint32(firsts[0]))
+        order, spans = by_owner(np.searchsorted(firsts, tokens, "right") - 1, len(firsts))
+        found = [self._values(first, tokens[order[slice(*span)]] - np.uint32(first))
+                 for first, span in zip(firsts, spans, strict=True) if span[0] < span[1]]  # fmt: skip
+        back = np.empty(len(order), np.int64)
+        back[order] = np.arange(len(order))
+        return taken(concatenated(found), back)
 
     def _values(self, first: int, at: np.ndarray) -> Values:
-        """Return the names at the positions ``at`` of the list with this ``first`` token."""
-        if first in self._lists:
-            return taken(self._lists[first], at)
-        return self._names._values_of(fixed(at.astype(np.uint32)))
+        """Return the names at the places ``at`` of the list with this ``first`` token."""
+        return taken(self._lists[first], at) if first in self._lists else self._names._values_of(fixed(at))
+
+    # -- ids -----------------------------------------------------------------------------------------------------------
+
+    def ids(self, tokens: np.ndarray, named: np.ndarray, since: np.ndarray) -> np.ndarray:
+        """Return the ids of the names of a slide, of each its token, as far as they are remembered, EMPTY for others.
+
+        ``named``, ``since``: by id, see :func:`look_up`. Closes a list that is too long for the slide, or of no use.
+        """
+        found = np.full(len(tokens), EMPTY, np.uint32)
+        if self._open is None:
+            return found
+        self._note(since)
+        (names, first), known = self._open, 0
+        if self._has_notes:
+            known = look_up(tokens, first, names._table.since, named, since, found)
+        is_useless = self._has_notes and SOME * known < len(tokens)
+        if len(names) > FEW and (len(names) > SLIDES * len(tokens) or is_useless):
+            self.close()
+        return found
+
+    def tell(self, change: Any, tokens: np.ndarray, ids: np.ndarray) -> None:
+        """Say which ids the names of ``tokens`` have once ``change`` is kept."""
+        self._told = change, tokens, ids
+
+    def _note(self, since: np.ndarray) -> None:
+        """Note the ids that were told last, if their change was kept: where the list, which has no slides, has 0."""
+        (names, first), told, self._told = self._open, self._told, None  # type: ignore[misc]
+        if told is not None and told[0].is_kept:
+            _, tokens, ids = told
+            is_here = (tokens >= first) & (tokens < first + len(names))
+            ids = ids[is_here].astype(np.int64)
+            names._table.since[tokens[is_here] - np.uint32(first)] = (since[ids].astype(np.int64) + 1) << 32 | ids
+            self._has_notes |= len(ids) > 0
 
 
 def taken(values: Values, at: np.ndarray) -> Values:

@@ -24,6 +24,7 @@ from suricate.errors import (
 )
 from suricate.io import files as io_files
 from suricate.parallel import Comm, run
+from suricate.stream.all_ranks import waiting_names
 
 pytestmark = pytest.mark.plain
 
@@ -138,6 +139,20 @@ def test_slides_and_files_are_those_of_one_process(
         return slides(job(comm, events, out, readers, **given), out)
 
     demand_like_one(work, folder, ranks, named=named, bad=bad, **options)
+
+
+@pytest.mark.parametrize("kinds", [False, True])
+def test_ids_of_names_are_those_of_one_process_whatever_is_remembered(
+    kinds: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waiting_names, "FEW", 6)  # so that lists of names end and begin again
+    monkeypatch.setattr(waiting_names, "SLIDES", 2)
+    events = written(tmp_path / "in", 8, files=9, kinds=kinds, named=True, bad=False, number=600)
+
+    def work(comm: Comm | None, out: Path, readers: str, **given: Any) -> list[Any]:
+        return slides(job(comm, events, out, readers, **given), out)
+
+    demand_like_one(work, tmp_path, 3, named=True, bad=False, directed=True, counted=False, combine="last")
 
 
 @pytest.mark.parametrize("named", [False, True])

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
+from suricate.base.types import EMPTY
 from suricate.errors import CommunicationError, DTypeError, RequirementError, VertexRangeError
 from suricate.intake.name_table import NO_IDS
 from suricate.intake.name_values import as_values
@@ -228,3 +229,51 @@ def test_texts_that_wait() -> None:
     with pytest.raises(DTypeError):
         events_of(waiting, ["e", "f", "g"], np.arange(3))
     assert waiting.memory == before
+
+
+class Kept(NamedTuple):
+    """A change of names, which was kept or not."""
+
+    is_kept: bool
+
+
+def asked(waiting: WaitingNames, numbers: list[int], named: np.ndarray, since: np.ndarray) -> tuple[Any, Any, Any]:
+    """Let a slide have the names ``numbers``: return these names, their tokens, and their ids as far as remembered."""
+    events = events_of(waiting, np.array(numbers), np.array(numbers))
+    listed, _ = waiting.joined([events])
+    ids = waiting.ids(listed.tokens, named, since)
+    shown = listed.values_of(np.arange(listed.num_ids)).numbers
+    waiting.drop(events)
+    return shown.tolist(), listed.tokens, [None if id == EMPTY else int(id) for id in ids]
+
+
+def test_ids_are_remembered_while_they_have_the_same_names() -> None:
+    waiting, named, since = WaitingNames(None), np.ones(40, bool), np.zeros(40, np.int32)
+    shown, tokens, ids = asked(waiting, [5, 6, 7], named, since)
+    assert (shown, ids) == ([5, 6, 7], [None] * 3)
+    waiting.tell(Kept(False), tokens, np.array([1, 2, 3], np.uint32))
+    _, tokens, ids = asked(waiting, [7, 5, 8], named, since)
+    assert ids == [None] * 3  # the change was undone
+    waiting.tell(Kept(True), tokens, np.array([1, 2, 3], np.uint32))
+    assert asked(waiting, [8, 9, 5, 7], named, since)[::2] == ([8, 9, 5, 7], [3, None, 2, 1])
+    named[3], since[2] = False, 4  # 8 is forgotten, and 5, whose id another name has now
+    assert asked(waiting, [8, 5, 7], named, since)[2] == [None, None, 1]
+    waiting.close()
+    assert asked(waiting, [7], named, since)[2] == [None]
+
+
+@pytest.mark.parametrize("comes_again", [True, False])
+def test_names_that_do_not_come_again_are_not_remembered(comes_again: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting_names, "FEW", 10)
+    waiting, most, total = WaitingNames("int64"), 0, 0
+    named, since = np.ones(4000, bool), np.zeros(4000, np.int32)
+    for at in range(60):
+        old = [*range(0, 20, 2)] if comes_again else []
+        numbers = [*old, *range(100 + 40 * at, 130 + 40 * at)]
+        _, tokens, ids = asked(waiting, numbers, named, since)
+        total += sum(id is not None for id in ids)
+        assert ids == [id if number == id else None for id, number in zip(ids, numbers, strict=True)]
+        waiting.tell(Kept(True), tokens, np.array(numbers, np.uint32))
+        most = max(most, len(waiting._names) if waiting._open else 0)
+    assert total >= 50 * len(old)
+    assert most <= (8 if comes_again else 1) * len(numbers)
