@@ -8,6 +8,7 @@ non-blocking and polled, so that the job ends if a rank has ended, or does not c
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from itertools import accumulate
 from typing import Any
@@ -139,6 +140,10 @@ class MPIComm(AskingComm):
     def busy(self, most: float | None = None, *, reads: bool = False) -> AbstractContextManager[None]:
         """Return a context for work of this rank alone, see :meth:`Comm.busy`."""
         return self._watch.busy.span(most, reads=reads)
+
+    def watch_queue(self, mark: Callable[[], Callable[[], bool]]) -> None:
+        """Have the job end if a collective queued on a device waits for a process that has ended."""
+        self._watch.mark_queue = mark
 
     def abort(self, reason: str) -> None:
         """Print ``reason``, and end all processes of the job."""

@@ -56,6 +56,8 @@ class NCCLComm(Comm):
         identity = host.agree(nccl.get_unique_id() if host.rank == 0 else None)
         cupy.cuda.Device(index).use()
         self._comm = nccl.NcclCommunicator(host.size, identity, host.rank)
+        self._used: int = 0  # the stream of the last collective
+        host.watch_queue(self._marked)
 
     def gather(self, name: str, value: Any) -> list[Any]:
         """Return the ``value`` of every rank, in rank order: device arrays by NCCL, others by the host.
@@ -171,8 +173,16 @@ class NCCLComm(Comm):
 
     @property
     def _stream(self) -> int:
-        stream: int = self._cupy.cuda.get_current_stream().ptr
-        return stream
+        self._used = self._cupy.cuda.get_current_stream().ptr
+        return self._used
+
+    def _marked(self) -> Callable[[], bool]:
+        """Record an event behind what is queued; return whether it has been reached, as :meth:`Comm.watch_queue`."""
+        cuda = self._cupy.cuda
+        with cuda.Device(self.index):
+            event = cuda.Event(block=False, disable_timing=True)
+            cuda.runtime.eventRecord(event.ptr, self._used)
+        return lambda: bool(event.done)
 
     def _forms(self, name: str, array: Array) -> list[tuple[tuple[int, ...], str]]:
         """Return the shape and dtype of the array that each rank passes to the collective ``name``, in rank order."""

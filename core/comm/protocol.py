@@ -82,6 +82,14 @@ class Comm(ABC):
         """
         return nullcontext()
 
+    def watch_queue(self, mark: Callable[[], Callable[[], bool]]) -> None:
+        """Have the job end if a collective queued on a device waits for a rank that has ended.
+
+        ``mark()`` marks the end of what is queued and returns a function that tells whether that has been reached; both
+        are called by another thread. Here nothing is done.
+        """
+        return
+
     def allgather(self, value: Any) -> list[Any]:
         """Return the ``value``, a small Python object, of every rank, in rank order."""
         return self.gather("allgather", value)

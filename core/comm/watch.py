@@ -14,6 +14,7 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
@@ -28,6 +29,7 @@ PAUSE, LONGEST = 2e-5, 1e-3  #: seconds between polls from then on: the first, a
 TICK = 0.25  #: seconds after which others are told that this process is busy or waits
 GRACE = 1.0  #: seconds for such notes, once the limit has passed
 BEATS = 4  #: further notes of it within the limit
+LEFT = 10.0  #: seconds for what is queued on a device, once another process has ended: then it waits for that one
 ENDED, BUSY, WAITS = "ended", "busy", "waits"  #: kinds of notes
 
 
@@ -43,6 +45,9 @@ class Watch:
         self._heard = dict.fromkeys(self._others, -math.inf)  # by rank: when it was busy, or came to this collective
         self.busy = Busy()  #: the work of this process alone
         self._waits, self._said, self._said_at = False, "", 0.0  # whether it waits; the last note of that, and when
+        #: of a communication of devices: marks the end of what is queued there; returns whether it has been reached
+        self.mark_queue: Callable[[], Callable[[], bool]] | None = None
+        self._mark: tuple[float, Callable[[], bool]] = 0.0, lambda: True  # when it was made, the last of them
         self._notes, self._sent, self._over = threading.Lock(), list[Any](), False
         atexit.register(self._say_end)
         self._hook = sys.excepthook
@@ -126,6 +131,17 @@ class Watch:
                 self.abort(overdue)
             if not self._waits and (missing := self._missing(self.busy.reads_since)):
                 self.abort(not_come(missing, "the next collective"))
+            if self._ended and self.mark_queue is not None:
+                self._look_at_queue(self.mark_queue)
+
+    def _look_at_queue(self, mark_queue: Callable[[], Callable[[], bool]]) -> None:
+        """End the job if a device does not end what is queued on it: a collective to which another one did not come."""
+        began, is_reached = self._mark
+        if is_reached():
+            self._mark = time.monotonic(), mark_queue()
+        elif time.monotonic() - began > LEFT:
+            rank, (_, how) = next(iter(self._ended.items()))
+            self.abort(f"rank {rank} {how} while a collective that is queued on a device waits for it")
 
     # -- the end -------------------------------------------------------------------------------------------------------
 

@@ -28,6 +28,9 @@ SCRIPT = Path(__file__).parent / "mpi_faults.py"
         pytest.param("quiet", "rank 1 got nothing from its source within 1.5 s", marks=pytest.mark.slow),
         pytest.param("exits1", "", marks=pytest.mark.slow),
         pytest.param("killed", "signal 9", marks=pytest.mark.slow),
+        pytest.param(
+            "queued", "rank 1 has ended while a collective that is queued on a device", marks=pytest.mark.slow
+        ),
         pytest.param("aborts", "rank 1: no more data", marks=pytest.mark.slow),
     ],
 )  # fmt: skip
