@@ -40,6 +40,7 @@ class Capacity(Workload):
         super().__init__(job)
         self._names, self._drawn, self._last = names, 0, 0
         self._new: Any = None  # edges that the last slice brought
+        self._held_back: Any = None  # memory
         self._extra: dict[str, Any] = {}
 
     @property
@@ -50,12 +51,12 @@ class Capacity(Workload):
     def run(self) -> None:
         """Insert slices into an empty graph until none fits; then delete the new edges of the last one that fitted."""
         job = self.job
-        held_back = job.device.xp.empty(_held_back(job), np.uint8)
+        self._held_back = job.device.xp.empty(_held_back(job), np.uint8)
         job.graph = self._graph = job.empty()
         for size in constants.CAPACITY_SLICES:
-            while self._drawn < job.data.num_edges and self._fits(min(size, job.data.num_edges - self._drawn)):
+            while (left := job.data.num_edges - self._drawn) and self._fits(min(size, left)):
                 pass
-        del held_back
+        self._held_back = None
         self._full = self._drawn < job.data.num_edges
         if self._new is None:
             raise CapacityError("not even a small slice fits")
@@ -65,7 +66,12 @@ class Capacity(Workload):
         self._new = None
 
     def _fits(self, size: int) -> bool:
-        """Insert the next ``size`` edges of the stream, of which each rank passes a part; return whether they fit."""
+        """Insert the next ``size`` edges of the stream, of which each rank passes a part; return whether more may fit.
+
+        None do once a rank had to use the memory held back to list the edges that are new.
+        """
+        if self._held_back is None:
+            return False
         low, high = self.job.part(size)
         edges: Any = None
         with contextlib.suppress(MemoryError):  # on this rank; all must leave the call below out
@@ -73,12 +79,19 @@ class Capacity(Workload):
         if not all(self.job.comm.allgather(edges is not None)):
             return False
         try:
-            self._new = self._graph.insert_edges(edges.src, edges.dst).inserted
+            delta = self._graph.insert_edges(edges.src, edges.dst)
         except CapacityError:
             return False
         self._drawn += size
         self._last = size
-        return True
+        try:
+            self._new = delta.inserted
+        except MemoryError:  # on this rank; the slice is in, and is the last
+            self._held_back = None
+            self._new = delta.inserted
+        if not all(self.job.comm.allgather(self._held_back is not None)):
+            self._held_back = None
+        return self._held_back is not None
 
     def _delete(self, edges: Any) -> None:
         """Delete ``edges``, which are the same on all ranks; each rank passes a part of them."""

@@ -108,6 +108,36 @@ def test_a_graph_is_filled_until_a_slice_does_not_fit(
     assert (extra["num_edges"] == row["items"]) != graph.startswith("rmat")
 
 
+class Short(workloads.Graph):
+    """Lacks the memory to list the new edges of its third slice on one of the ranks, at first."""
+
+    slices = 0
+
+    def insert_edges(self, src: Any, dst: Any = None, weight: Any = None) -> Any:
+        delta = super().insert_edges(src, dst, weight)
+        self.slices += 1
+        if self.slices != 3 or self.partition.comm.rank:
+            return delta
+        lists = iter([MemoryError(), delta.inserted])
+
+        def inserted(_: Any) -> Any:
+            found = next(lists)
+            if isinstance(found, MemoryError):
+                raise found
+            return found
+
+        return type("Lacking", (), {"inserted": property(inserted)})()
+
+
+def test_filling_ends_on_all_ranks_when_one_lacks_memory_to_list_what_is_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = fill(tmp_path / "rows.jsonl", monkeypatch, "2", "rmat:10:99", 1 << 24, Short)
+    assert done.exit_code == 0, done.output
+    row = read([tmp_path / "rows.jsonl"])[1][-1]
+    assert (row["items"], row["extra"]["full"]) == (2 * 1024, True)  # without the last slice
+
+
 @pytest.mark.parametrize(
     ("scale", "name", "wrong", "what"),
     [
