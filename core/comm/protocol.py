@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from suricate.base.devices import Array
 
 SMALL = 1 << 10  #: bytes of an array that is reduced by gathering it
+PIECE = 1 << 30  #: bytes of an array that are reduced at a time, as that takes as many for what others send
 FOLDS = {"sum": "add", "min": "minimum", "max": "maximum", "or": "bitwise_or", "merge": "bitwise_or"}
 PACKAGE = str(Path(__file__).parents[1])
 KITS = str(Path(__file__).parents[1] / "testing")  #: their lines are those of users
@@ -146,24 +147,21 @@ class Comm(ABC):
             agreed: it is known from earlier exchanges that all ranks make this call with the same shape, so that NCCL
                 can queue it without comparing the calls on the host first.
         """
-        xp = module_of(array)
-        flat, fold = xp.ascontiguousarray(array).reshape(-1), getattr(xp, FOLDS[op])
-        is_small = array.nbytes <= SMALL
-        ends = np.arange(self.size + 1) * len(flat) // self.size
-        if is_small:
-            parts = self.gather(f"{op} of {array.dtype}", flat)
+        flat = module_of(array).ascontiguousarray(array).reshape(-1)
+        if array.nbytes <= SMALL:
+            flat[:] = _folded(self.gather(f"{op} of {array.dtype}", flat), op)
         else:
-            parts = self.exchange([flat[begin:end] for begin, end in pairwise(ends.tolist())])
-        total = parts[0]
-        for part in parts[1:]:
-            fold(total, part, out=total)
-        if is_small:
-            flat[:] = total
-        else:
-            flat[ends[self.rank] : ends[self.rank + 1]] = total
-            self.share(flat, ends)
+            most = PIECE // array.itemsize
+            for low in range(0, len(flat), most):
+                self._reduce_piece(flat[low : low + most], op)
         if not array.flags.c_contiguous:
             array[...] = flat.reshape(array.shape)
+
+    def _reduce_piece(self, piece: Array, op: str) -> None:
+        ends = np.arange(self.size + 1) * len(piece) // self.size
+        parts = self.exchange([piece[begin:end] for begin, end in pairwise(ends.tolist())])
+        piece[ends[self.rank] : ends[self.rank + 1]] = _folded(parts, op)
+        self.share(piece, ends)
 
     def share(self, array: Array, bounds: Array, *, agreed: bool = False) -> None:
         """Copy each rank's range of ``array``, ``bounds[rank]`` to ``bounds[rank + 1]``, to all ranks; in place.
@@ -244,6 +242,14 @@ class Comm(ABC):
         It raises at the first :meth:`gather` inside the context, or at its end.
         """
         return Asking(self, values)
+
+
+def _folded(parts: list[Array], op: str) -> Array:
+    """Reduce ``parts`` into the first, in rank order, and return it."""
+    fold = getattr(module_of(parts[0]), FOLDS[op])
+    for part in parts[1:]:
+        fold(parts[0], part, out=parts[0])
+    return parts[0]
 
 
 class Alike(AbstractContextManager[None]):

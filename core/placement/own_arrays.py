@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from suricate.base.devices import Array, Device
     from suricate.placement.ownership import Ownership
 
+PIECE = 1 << 26  #: entries that are exchanged at a time, which takes memory for as many
+
 
 class OwnArrays:
     """The arrays of one graph of which a rank keeps its own entries.
@@ -54,6 +56,13 @@ class OwnArrays:
 def places(owned: Ownership, xp: Any) -> Any:
     """Return what selects the entries of this rank of an array by vertex: a slice, or ids where it has blocks."""
     return slice(owned.low, owned.high) if owned.is_ranges else xp.asarray(owned.own)
+
+
+def pieces_of(at: Any) -> list[Any]:
+    """Return the places ``at``, a slice or ids, in pieces of at most :data:`PIECE`."""
+    if isinstance(at, slice):
+        return [slice(low, min(low + PIECE, at.stop)) for low in range(at.start, at.stop, PIECE)]
+    return [at[low : low + PIECE] for low in range(0, len(at), PIECE)]
 
 
 def _allocated(device: Device, owned: Ownership, dtype: np.dtype) -> Array:

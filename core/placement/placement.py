@@ -23,7 +23,7 @@ from suricate.placement.changes import DividedUpdater, GatheredEdges
 from suricate.placement.clock import AgreedClock
 from suricate.placement.download import Download
 from suricate.placement.edge_columns import DividedTable
-from suricate.placement.own_arrays import OwnArrays, places
+from suricate.placement.own_arrays import OwnArrays, pieces_of, places
 from suricate.placement.ownership import Ownership
 from suricate.placement.ranges import SLICE, arcs_within, cut, first_bounds, heaviest, move_rows
 from suricate.placement.split import PartCounts
@@ -250,7 +250,8 @@ class Placement:
     def swap_own(self, a: Array, b: Array) -> None:
         """Exchange the entries of this rank in two arrays by vertex; then share those that are whole. Collective."""
         at = self.own_places()
-        a[at], b[at] = b[at].copy(), a[at].copy()
+        for piece in pieces_of(at):
+            a[piece], b[piece] = b[piece].copy(), a[piece].copy()
         for array in (a, b):
             if not self.is_own(array):
                 self.share(array)

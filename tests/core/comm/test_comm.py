@@ -76,6 +76,27 @@ def test_arrays_are_reduced_in_rank_order(dtype: str, ranks: int, size: int) -> 
     run(job, ranks)
 
 
+def test_large_arrays_are_reduced_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that what other ranks send never takes as much memory as the array."""
+    monkeypatch.setattr("suricate.comm.protocol.PIECE", 1 << 12)
+    given, largest = np.random.default_rng(3).random((2, 5000)), [0, 0]
+
+    def job(comm: Comm) -> None:
+        send = comm.exchange
+
+        def exchange(parts: list[Any]) -> list[Any]:
+            largest[comm.rank] = max(largest[comm.rank], sum(part.nbytes for part in parts))
+            return send(parts)
+
+        comm.exchange = exchange  # type: ignore[method-assign]
+        mine = given[comm.rank].copy()
+        comm.reduce(mine, "sum")
+        np.testing.assert_array_equal(mine, given[0] + given[1])
+
+    run(job, 2)
+    assert largest == [1 << 12] * 2
+
+
 @pytest.mark.parametrize("ranks", [2, 8, 16])
 def test_what_a_rank_receives_of_a_reduction_does_not_grow_with_the_ranks(ranks: int) -> None:
     def job(comm: Comm) -> int:

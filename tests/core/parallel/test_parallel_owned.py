@@ -171,7 +171,9 @@ def expect_exchanged(device: str, both: bool) -> None:
 
 
 @pytest.mark.parametrize("both", [False, True])
-def test_rounds_exchange_entries_of_own_vertices(both: bool) -> None:
+def test_rounds_exchange_entries_of_own_vertices(both: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Piece by piece, so that this takes little memory."""
+    monkeypatch.setattr("suricate.placement.own_arrays.PIECE", 7)
     expect_exchanged("cpu", both)
 
 
