@@ -191,4 +191,4 @@ class Capacity(Workload):
 
 def _held_back(job: Job) -> int:
     """Return the bytes to hold back for the results of algorithms, a batch, and the pairs that verify the graph."""
-    return 48 * job.data.num_vertices + 64 * constants.CAPACITY_BATCH + 64 * constants.PIECE
+    return 40 * job.data.num_vertices + 64 * constants.CAPACITY_BATCH + 64 * constants.PIECE

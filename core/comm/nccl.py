@@ -24,6 +24,7 @@ from suricate.comm.protocol import Asking, Comm, call_site, is_on_device
 BUS_ID = "PCI bus"
 WORD = 4  #: bytes of the smallest integers that NCCL adds up
 AT_ONCE = 0.01  #: seconds of a wait before the limit is looked up
+FIRST = 1 << 24  #: bytes of the first exchange: as many as are sent over all channels
 
 
 class NCCLComm(Comm):
@@ -57,6 +58,7 @@ class NCCLComm(Comm):
         cupy.cuda.Device(index).use()
         self._comm = nccl.NcclCommunicator(host.size, identity, host.rank)
         self._used: int = 0  # the stream of the last collective
+        self._connect()
         host.watch_queue(self._marked)
 
     def gather(self, name: str, value: Any) -> list[Any]:
@@ -175,6 +177,13 @@ class NCCLComm(Comm):
     def _stream(self) -> int:
         self._used = self._cupy.cuda.get_current_stream().ptr
         return self._used
+
+    def _connect(self) -> None:
+        """Use each kind of exchange: NCCL takes memory for it at first use, when there may be none left."""
+        array, size = self._cupy.zeros(FIRST + 1, np.uint8), FIRST // self.size
+        for more in (0, 1):  # of the last rank: equal parts go another way
+            self._exchange(array.data.ptr, [*(size * rank for rank in range(self.size)), size * self.size + more])
+        self.reduce(array[:FIRST].view(np.uint64), "sum", agreed=True)
 
     def _marked(self) -> Callable[[], bool]:
         """Record an event behind what is queued; return whether it has been reached, as :meth:`Comm.watch_queue`."""

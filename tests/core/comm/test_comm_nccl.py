@@ -19,6 +19,14 @@ def gpus(monkeypatch: pytest.MonkeyPatch) -> Any:
     return gpus_of_threads(monkeypatch)
 
 
+def test_each_kind_of_exchange_is_made_at_first(gpus: Any) -> None:
+    """NCCL takes memory for it then, of which a full graph leaves none."""
+    from suricate.comm.nccl import NCCLComm
+
+    run(lambda host: NCCLComm(host, 0), 2)
+    assert {call[1] for call in gpus.CALLS if call[0] == 1} == {"allGather", "send", "recv", "allReduce"}
+
+
 def test_equal_parts_are_gathered_and_unequal_ones_sent(gpus: Any) -> None:
     def job(host: Comm) -> None:
         comm, xp = by_nccl(host), cupy
