@@ -27,6 +27,7 @@ FIELDS = Struct("=16sq8s3qB7x")
 MOST_DIMENSIONS = 3
 PICKLED = 255
 ALIGNMENT = 16  #: bytes
+NOTHING = np.empty(0, np.uint8)
 
 Head = tuple[Any, ...]
 
@@ -54,17 +55,19 @@ def packed(
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """Return the message of a collective, ``uint8[length]``, and the bytes of ``value`` that do not fit into it."""
     form: Head = b"", 0, 0, 0, PICKLED
+    body: Any
     if isinstance(value, np.ndarray) and value.dtype.kind in "biuf" and value.ndim <= MOST_DIMENSIONS:
         form = value.dtype.str.encode(), *(*value.shape, 0, 0, 0)[:MOST_DIMENSIONS], value.ndim
-        body = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
+        body = np.ascontiguousarray(value).reshape(-1).view(np.uint8).data
     else:
-        body = np.frombuffer(pickle.dumps(value), np.uint8)
+        body = pickle.dumps(value)
     message, size = np.empty(length, np.uint8), len(body)
-    FIELDS.pack_into(message.data, 0, _digest_of_way(name, site, asked), size, *form)
+    there = message.data  # which takes bytes sooner than the array
+    FIELDS.pack_into(there, 0, _digest_of_way(name, site, asked), size, *form)
     if size > length - HEAD:
-        return message, body
-    message[HEAD : HEAD + size] = body
-    return message, body[:0]
+        return message, np.frombuffer(body, np.uint8)
+    there[HEAD : HEAD + size] = body
+    return message, NOTHING
 
 
 @lru_cache(maxsize=256)
@@ -74,24 +77,32 @@ def _digest_of_way(name: str, site: str, asked: str) -> bytes:
 
 def heads_of(messages: Any) -> tuple[list[Head], bool]:
     """Return what the messages of all ranks begin with, and whether ranks are at other collectives than others."""
-    heads = [FIELDS.unpack_from(message.data) for message in messages]
-    return heads, len({way for way, *_ in heads}) > 1
+    heads = [FIELDS.unpack_from(message) for message in messages]
+    return heads, len({head[0] for head in heads}) > 1
 
 
 def whole(messages: Any, heads: Sequence[Head], exchange: Callable[[list[int]], list[np.ndarray]]) -> list[Any]:
     """Return the values of all ranks; ``exchange`` is a collective for the bytes of each rank that did not fit."""
-    left = [size if size > len(messages[0]) - HEAD else 0 for _, size, *_ in heads]
-    bodies = exchange(left) if any(left) else []
-    return [
-        _value(head, bodies[rank] if left[rank] else messages[rank][HEAD : HEAD + head[1]].copy())
-        for rank, head in enumerate(heads)
-    ]
+    most = len(messages[0]) - HEAD
+    left = [size if size > most else 0 for _, size, *_ in heads]
+    if any(left):
+        bodies = exchange(left)
+        return [
+            _value(head, bodies[rank] if left[rank] else _body(messages[rank], head)) for rank, head in enumerate(heads)
+        ]
+    return [_value(head, _body(message, head)) for message, head in zip(messages, heads, strict=True)]
+
+
+def _body(message: np.ndarray, head: Head) -> np.ndarray:
+    """Return the value in a message, as bytes: a copy of that of an array."""
+    body = message[HEAD : HEAD + head[1]]
+    return body if head[-1] == PICKLED else body.copy()
 
 
 def _value(head: Head, body: np.ndarray) -> Any:
-    *_, dtype, rows, columns, layers, dimensions = head
-    if dimensions == PICKLED:
+    if head[-1] == PICKLED:
         return pickle.loads(body.data)
+    *_, dtype, rows, columns, layers, dimensions = head
     aligned = body if body.ctypes.data % ALIGNMENT == 0 else body.copy()
     return aligned.view(dtype.rstrip(b"\0").decode()).reshape((rows, columns, layers)[:dimensions])
 

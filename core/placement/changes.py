@@ -52,7 +52,8 @@ class Half:
     constructor queues a count of the edges that this rank holds. ``by_host``: as of :class:`Batch`.
 
     Attributes:
-        owners: for each store, who holds the edges, if ``by_host``.
+        owners: for each store, who holds the edges, if ``by_host``; then :meth:`pick` also sets
+        order: the places of the first store's edges, in the order of the ranks that hold them.
         own: for each store the edges that this rank holds, on its device; empty before :meth:`pick`.
     """
 
@@ -65,6 +66,7 @@ class Half:
         both, owned = len(stores) > 1, part.ownership
         self.owners = [owned.owner(ends) for ends in edges[: 1 + both]] if by_host else []
         self._picking = None if by_host else Picking(stores[0].device, edges, owned, both=both, known=known)
+        self.order: Array = None
         self.own: list[OwnEdges] = []
         self._done: list[list[tuple[Any, Outcome]]] = [[] for _ in stores]
         self.outcomes: list[Outcome] = []
@@ -74,9 +76,12 @@ class Half:
         if self._picking is not None:
             self.own = self._picking.own(self.part.comm.wait)
             return
-        self.own = own_at(self.edges, [(owner == self.part.comm.rank).nonzero()[0] for owner in self.owners])
-        if (ingest := self.part.graph.ingest) is not None:
-            self.own = [each._replace(edges=ingest.upload(each.edges)) for each in self.own]
+        comm, (owner, *others) = self.part.comm, self.owners
+        self.order = owner.astype(np.uint16).argsort(kind="stable")  # a radix sort
+        counts = np.bincount(owner, minlength=comm.size).tolist()
+        begin = sum(counts[: comm.rank])
+        at = [self.order[begin : begin + counts[comm.rank]], *[(each == comm.rank).nonzero()[0] for each in others]]
+        self.own = own_at(self.edges, at, self.part.shown if self.stores[0].device.is_cuda else picked)
 
     def reserve(self) -> None:
         """Reserve memory in the stores of this rank for the insertion of its edges; call :meth:`pick` before."""
@@ -169,6 +174,7 @@ class Batch:
         """
         if self._is_prepared:
             return
+        self.part.shown.begin()
         part, stores, (removed, added) = self.part, self._stores, self._given
         self._held = sum(store.held for store in part.stores)
         kind, dtype = HostResults if self.by_host else Results, stores[0].weight_dtype

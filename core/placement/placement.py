@@ -21,11 +21,11 @@ from suricate.operators.call import driver_of
 from suricate.placement.batches import joined_batch
 from suricate.placement.changes import DividedUpdater, GatheredEdges
 from suricate.placement.clock import AgreedClock
-from suricate.placement.download import Download
 from suricate.placement.edge_columns import DividedTable
 from suricate.placement.own_arrays import OwnArrays, pieces_of, places
 from suricate.placement.ownership import Ownership
 from suricate.placement.ranges import SLICE, arcs_within, cut, first_bounds, heaviest, move_rows
+from suricate.placement.small_copies import Download, Shown
 from suricate.placement.split import PartCounts
 from suricate.placement.store import PartitionedStore, places_of_rows
 from suricate.plugins.clock import clock_on
@@ -94,6 +94,7 @@ class Placement:
         self.refused = False
         self.arriving: PinnedCounters | None = None  # counts of the last batch
         self.download = Download(local[0].device)  #: copies small arrays to the host
+        self.shown = Shown(local[0].device)  #: shows small arrays of the host to kernels
         self._part_counts: PartCounts | None = None
         self._tally: Tally | None = None  # of the last batch, until it is counted,
         self._uneven_by: Tally | None = None  # and until ranges are cut again, or need not be: the same on all ranks
@@ -132,7 +133,7 @@ class Placement:
             other.local._assemble(self.local.options, local)
         other.xp, other.table, other._weighed, other._own, other._degrees = device.xp, None, [], None, None
         other.own_arrays = OwnArrays()
-        other.download = Download(device)
+        other.download, other.shown = Download(device), Shown(device)
         other.arriving = other._tally = other._uneven_by = other._part_counts = None
         other.stores = tuple(store.of_copy(other, one) for store, one in zip(self.stores, local, strict=True))
         return other.stores, other

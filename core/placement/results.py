@@ -97,31 +97,31 @@ class HostResults:
         self.part, self._dtypes = part, [STATUS] if dtype is None else [STATUS, dtype]
         self.counts = np.zeros((part.comm.size, len(sizes), len(part.stores), 2), np.int64)
         self._halves: Sequence[Half] = ()
-        self._orders: list[Array] = []  # of each: places of its edges, in the order of the ranks that hold them
         self._columns: dict[int, list[Array]] = {}  # by half: statuses and, of weighted graphs, weights before
 
     def report(self, halves: Sequence[Half]) -> list[tuple[bytes | None, ...]]:
         """Return what became of this rank's edges, which it tells the others; waits for the device."""
         self._halves = halves
-        ranks = [half.owners[0].astype(np.uint16) for half in halves]
-        self._orders = [each.argsort(kind="stable") for each in ranks]  # radix sorts, while a device is busy
         width = len(self._dtypes)
         columns = self.part.download([column for half in halves for column in half.outcomes[0][:width]])
+        self.part.shown.release()
         return [bytes_of(columns[at : at + width]) for at in range(0, len(columns), width)]
 
     def merge(self, told: Sequence[list[tuple[bytes, ...]]]) -> None:
         """Set the outcome of all edges, and the numbers of changes, from what all ranks have ``told``."""
-        stores = self.part.stores
-        for half, order, parts in zip(self._halves, self._orders, zip(*told, strict=True), strict=True):
+        stores, size = self.part.stores, self.part.comm.size
+        for half, parts in zip(self._halves, zip(*told, strict=True), strict=True):
             wholes = self._columns[half.number] = [np.empty(half.size, dtype) for dtype in self._dtypes]
             for whole, column in zip(wholes, zip(*parts, strict=True), strict=True):
-                whole[order] = of_bytes(column, whole.dtype)
-            changed, (src, dst, _) = wholes[0] == half.wanted, half.edges
-            for store, owner in zip(half.stores, half.owners, strict=True):
-                by_rank = np.bincount(owner[changed], minlength=self.part.comm.size)
-                self.counts[:, half.number, stores.index(store), 0] = by_rank
-            of_loops = self.counts[0, half.number, stores.index(half.stores[0])]  # as if all were of the first rank
-            of_loops[1] = np.count_nonzero(changed[src == dst])
+                whole[half.order] = of_bytes(column, whole.dtype)
+            counts = self.counts[:, half.number]
+            first = stores.index(half.stores[0])
+            counts[:, first, 0] = [statuses.count(half.wanted) for statuses, *_ in parts]
+            src, dst, _ = half.edges
+            for store, owner in zip(half.stores[1:], half.owners[1:], strict=True):
+                counts[:, stores.index(store), 0] = np.bincount(owner[wholes[0] == half.wanted], minlength=size)
+            if np.count_nonzero(loops := src == dst):  # counted as if all were of the first rank
+                counts[0, first, 1] = np.count_nonzero(wholes[0][loops] == half.wanted)
 
     def status(self, half: int) -> Array:
         """Return the status of each edge of a half, ``uint8[size]``."""
@@ -162,15 +162,14 @@ class Tally:
         if self._arriving is not None:
             part.comm.wait(self._arriving.has_arrived)
             counts = self._arriving.array.reshape(self._shape)
-        first, arcs, loops = part.stores.index(self._stores[0]), list[list[int]](), 0
-        for of_rank in counts.tolist():  # plain numbers: NumPy would take longer
-            gone, come = of_rank[DELETED], of_rank[INSERTED]
-            arcs.append([new[0] - old[0] for new, old in zip(come, gone, strict=True)])
+        first, loops, changed = part.stores.index(self._stores[0]), 0, list[list[int]]()  # by rank and store
+        for gone, come in counts.tolist():  # plain numbers: NumPy would take longer
+            changed.append([new - old for (new, _), (old, _) in zip(come, gone, strict=True)])
             loops += come[first][1] - gone[first][1]
         for k, store in enumerate(part.stores):
             if store in self._stores:
-                store.note(sum(each[k] for each in arcs), loops, arcs[part.comm.rank][k])
-        part.held = [before + sum(more) for before, more in zip(self.before, arcs, strict=True)]
+                store.note(sum([each[k] for each in changed]), loops, changed[part.comm.rank][k])
+        part.held = [before + sum(each) for before, each in zip(self.before, changed, strict=True)]
 
     def stays_below(self, share: float, few: int) -> bool:
         """Return whether each rank holds at most ``share`` times the mean of all, or all hold fewer than ``few`` arcs.

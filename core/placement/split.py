@@ -215,10 +215,15 @@ def _blocks_of(xp: Any, ownership: Ownership) -> tuple[int, ...]:
     return address(ownership.on(xp, "blocks")), ownership.base, ownership.first_of_blocks, ownership.bits
 
 
-def own_at(edges: EdgeList, places: Sequence[Array]) -> list[OwnEdges]:
-    """Return the edges of a batch that a rank holds in each store, in which they have these ``places``."""
+def own_at(
+    edges: EdgeList, places: Sequence[Array], pick: Callable[[EdgeList, Array], EdgeList] = picked
+) -> list[OwnEdges]:  # fmt: skip
+    """Return the edges of a batch that a rank holds in each store, in which they have these ``places``.
+
+    ``pick`` returns the edges at some places.
+    """
     turned = EdgeList(edges.dst, edges.src, edges.weight)
-    return [OwnEdges(picked(one, at), at) for one, at in zip((edges, turned), places, strict=False)]
+    return [OwnEdges(pick(one, at), at) for one, at in zip((edges, turned), places, strict=False)]
 
 
 def report(

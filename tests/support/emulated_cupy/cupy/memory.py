@@ -44,13 +44,23 @@ class Memory:
             set_bytes(self.ptr, freed, self.size)
 
 
+class UnownedMemory:
+    """Memory that somebody else owns."""
+
+    begin = 0
+
+    def __init__(self, ptr: int, size: int, owner: Any, device_id: int = -1) -> None:
+        self.ptr, self.size, self._owner = ptr, size, owner
+        self.bytes = (ctypes.c_uint8 * size).from_address(ptr)
+
+
 class MemoryPointer:
     """A place in memory."""
 
     __slots__ = ("mem", "ptr")
     device_id = 0
 
-    def __init__(self, mem: Memory | None, ptr: int) -> None:
+    def __init__(self, mem: Any, ptr: int) -> None:
         self.mem, self.ptr = mem, ptr
 
     def __int__(self) -> int:

@@ -11,12 +11,26 @@ from emulated_programs import MULTIPROCESSORS, THREADS
 
 from cupy import memory
 from cupy.cuda import driver, function, nvrtc, runtime
-from cupy.memory import COUNTS, MemoryHook, alloc, alloc_pinned_memory, get_allocator, using_allocator
+from cupy.memory import (
+    COUNTS,
+    MemoryHook,
+    UnownedMemory,
+    alloc,
+    alloc_pinned_memory,
+    get_allocator,
+    using_allocator,
+)  # fmt: skip
 
 __all__ = [
-    "Device", "Event", "ExternalStream", "MemoryHook", "Stream", "alloc", "alloc_pinned_memory", "driver", "function",
-    "get_allocator", "get_current_stream", "memory", "nvrtc", "runtime", "using_allocator",
+    "Device", "Event", "ExternalStream", "MemoryHook", "MemoryPointer", "Stream", "UnownedMemory", "alloc",
+    "alloc_pinned_memory", "driver", "function", "get_allocator", "get_current_stream", "memory", "nvrtc", "runtime",
+    "using_allocator",
 ]  # fmt: skip
+
+
+def MemoryPointer(mem: Any, offset: int) -> memory.MemoryPointer:  # noqa: N802
+    """Return a place in memory."""
+    return memory.MemoryPointer(mem, mem.ptr + offset)
 
 
 class Device:
