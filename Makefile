@@ -18,7 +18,7 @@ QUICK_CACHE ?= $(CURDIR)/.cache/quick
 QUICK := NUMBA_OPT=1 SURICATE_CACHE_DIR=$(QUICK_CACHE) PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/.cache/bytecode
 COMMIT ?= $(shell git rev-parse HEAD)
 
-.PHONY: demo docs test test-all test-share soak faults lint format wheel-check wheel-lowest wheel-pythons code-wheel compile-cuda compile-cuda-all gpu-test gpu-test-all sanitize bench map map-page clean
+.PHONY: demo docs test test-all test-share soak faults lint format wheel-check wheel-lowest wheel-pythons code-wheel compile-cuda compile-cuda-all gpu-test gpu-test-all sanitize sanitize-emulated bench map map-page clean
 
 # What both call is compiled ahead, side by side, for 20 s at most; what is left of the second goes on beside the first.
 DEMO = $(BIN)/suricate demo --graph examples/demo/mathoverflow.txt.xz --algorithm bfs --algorithm wcc
@@ -103,6 +103,10 @@ sanitize: $(VENV)/.dev
 	SURICATE_LINE_INFO=1 $(BIN)/python .ci/sanitize.py
 	$(SANITIZE) memcheck $(BIN)/python .ci/sanitize.py
 	$(SANITIZE) racecheck $(BIN)/python .ci/sanitize.py --part tour --part answers --part events
+
+# The same tour without a GPU, by g++'s sanitizers: what kernels read and write outside of arrays, and loads that are not aligned.
+sanitize-emulated: $(VENV)/.dev
+	$(BIN)/python .ci/sanitize_emulated.py $(BIN)/python .ci/sanitize.py $(ARGS)
 
 # The site, in build/site: a folder per version (those of others stay), and index.html, which leads to the newest. A warning is
 # an error. The first time takes a minute or two on a quiet machine.

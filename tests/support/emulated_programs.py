@@ -28,6 +28,7 @@ COMPILER = (
     "g++", "-std=c++17", "-O1", "-w", "-fno-strict-aliasing", "-fno-gnu-unique", "-Wl,-Bsymbolic", "-shared", "-fPIC",
     "-pthread",
 )  # fmt: skip
+FLAGS = tuple(os.environ.get("SURICATE_EMULATED_FLAGS", "").split())  #: for kernels, besides
 ASM = re.compile(r'asm(?: volatile)?\(\s*"([a-z]+)([^"]*)"\s*:(.*?)\);', re.DOTALL)
 OPERAND = re.compile(r'"=?[a-z]"\(((?:[^()]|\([^()]*\))*)\)')
 HOW = Path(__file__).read_text()  #: a library is made
@@ -103,7 +104,9 @@ def _callable(text: str) -> str:
 def library(text: str) -> ctypes.CDLL:
     """Compile the text of a program; ``run_NAME`` is its kernel NAME, for :func:`launch_at`."""
     runtime()
-    return ctypes.CDLL(str(compiled((HERE / "emulated.hpp").read_text(), ASM.sub(_in_words, text), rest=_callable)))
+    return ctypes.CDLL(
+        str(compiled((HERE / "emulated.hpp").read_text(), ASM.sub(_in_words, text), rest=_callable, options=FLAGS))
+    )
 
 
 def address_of(text: str, name: str) -> int:

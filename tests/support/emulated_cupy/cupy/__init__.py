@@ -5,7 +5,8 @@ CuPy refuses them, and memory that nobody wrote is not zero. What it does not sh
 
 - what the device does while the host goes on: a launch is over when it returns, all streams are one, nothing waits;
 - caches, and orders of loads and stores that CUDA's model of memory allows and the host's does not;
-- ``__shared__`` arrays that nobody wrote, loads that are not aligned, too many registers, how fast anything is;
+- ``__shared__`` arrays that nobody wrote, too many registers, how fast anything is;
+- what lies outside of arrays, and loads that are not aligned, unless ``.ci/sanitize_emulated.py`` runs it;
 - graph capture: tests that capture a stream are skipped; a second device; grids and blocks of two dimensions;
 - CuPy's own kernels: NumPy answers instead, so a position out of bounds raises, and sums are in another order.
 """

@@ -16,10 +16,17 @@ ALIGNMENT, LIMIT = 512, 4 << 30  #: bytes
 FRESH, FREED = bytearray(b"\xa5"), 0xDD  #: bytes that nobody may read
 COUNTS: Counter[str] = Counter()  #: allocations, launches and waits so far
 HELD = [0]  #: bytes, by all arrays
+SANITIZER = ctypes.CDLL(None)  #: with the function below, if ``.ci/sanitize_emulated.py`` runs this
+GUARDS = 8 * ALIGNMENT if hasattr(SANITIZER, "__asan_poison_memory_region") else 0  #: bytes before and behind memory
 
 
 class OutOfMemoryError(MemoryError):
     """The emulated device has no more memory."""
+
+
+def _forbid(address: int, size: int) -> None:
+    """Have kernels reported that use these bytes, until they are freed."""
+    SANITIZER.__asan_poison_memory_region(ctypes.c_void_p(address), ctypes.c_size_t(size))
 
 
 class Memory:
@@ -32,10 +39,13 @@ class Memory:
         HELD[0] += size
         COUNTS["allocations"] += 1
         if size:
-            self.bytes = FRESH * (size + ALIGNMENT)
+            self.bytes = FRESH * (size + ALIGNMENT + 2 * GUARDS)
             start = ctypes.addressof(ctypes.c_char.from_buffer(self.bytes))
-            self.begin = -start % ALIGNMENT
+            self.begin = GUARDS + -start % ALIGNMENT
             self.ptr = start + self.begin
+            if GUARDS:
+                _forbid(start, self.begin)
+                _forbid(self.ptr + size, len(self.bytes) - self.begin - size)
 
     def __del__(self, held: list[int] = HELD, freed: int = FREED, set_bytes: Any = ctypes.memset) -> None:
         # names may be gone by then
