@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from suricate.graph.edge_columns.weighing import ROWS, in_rows, seen_by, with_weights
-from suricate.intake.arrays import as_ids, on_host
+from suricate.intake.arrays import as_ids, by_owner, on_host
 from suricate.operators.call import driver_of
 from suricate.placement.batches import joined_batch
 from suricate.placement.changes import DividedUpdater, GatheredEdges
@@ -197,28 +197,20 @@ class Placement:
 
     def by_owner(self, ids: Array, values: Array) -> list[Array]:
         """Split ``values``, an entry for each of the ascending ``ids``, into one array per owner."""
-        xp, order = self.xp, self._by_rank(ids)
-        if order is None:
-            cuts = xp.searchsorted(ids.astype(np.int64), xp.asarray(self.ownership.bounds[1:-1]))
-        else:
-            values = values[order]
-            cuts = xp.searchsorted(self.owner_of(ids[order]), xp.arange(1, self.comm.size))
-        return [values[low:high] for low, high in pairwise([0, *on_host(cuts).tolist(), len(ids)])]
-
-    def _by_rank(self, ids: Array) -> Array | None:
-        """Return the places of the ascending ``ids`` in the order of their owners; None: they have that order."""
-        if self.ownership.is_ranges:
-            return None
-        return self.xp.argsort(self.owner_of(ids), kind="stable")
+        if self.ownership.is_ranges:  # then ids have the order of their owners
+            cuts = self.xp.searchsorted(ids.astype(np.int64), self.xp.asarray(self.ownership.bounds[1:-1]))
+            return [values[low:high] for low, high in pairwise([0, *on_host(cuts).tolist(), len(ids)])]
+        order, spans = by_owner(self.owner_of(ids), self.comm.size)
+        return [values[order[low:high]] for low, high in spans]
 
     def in_order(self, ids: Array, found: Array, lengths: Array | None = None) -> Array:
         """Return ``found``, what the owners of the ascending ``ids`` have for them, rank by rank, in the order of ids.
 
         ``lengths``: of the row in ``found`` of each of ``ids``; None: each has one entry.
         """
-        order = self._by_rank(ids)
-        if order is None:
+        if self.ownership.is_ranges:
             return found
+        order = self.xp.argsort(self.owner_of(ids).astype(np.uint16), kind="stable")
         if lengths is not None:
             order = places_of_rows((self.xp.cumsum(lengths) - lengths)[order], lengths[order])
         made = self.xp.empty_like(found)
