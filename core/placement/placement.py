@@ -24,7 +24,7 @@ from suricate.placement.clock import AgreedClock
 from suricate.placement.edge_columns import DividedTable
 from suricate.placement.own_arrays import OwnArrays, pieces_of, places
 from suricate.placement.ownership import Ownership
-from suricate.placement.ranges import SLICE, arcs_within, cut, first_bounds, heaviest, move_rows
+from suricate.placement.ranges import SLICE, arcs_within, cut, first_bounds, move_rows
 from suricate.placement.small_copies import Download, Shown
 from suricate.placement.split import PartCounts
 from suricate.placement.store import PartitionedStore, places_of_rows
@@ -324,11 +324,9 @@ class Placement:
         if sum(held) < FEW or most <= max(UNEVEN, GROWN * self._reached) * mean:
             self._note_reached(held)
             return
-        degrees = (on_host(store.degrees()).astype(np.int64) for store in self.stores)
-        weight = sum(degrees, np.zeros(1, np.int64))
-        bounds = cut(weight, self.comm.size)
+        bounds, reached = cut([store.local.degrees() for store in self.stores], self.comm.size, self.comm)
         self._reached = most / mean
-        if (reached := heaviest(weight, bounds)) >= most:
+        if reached >= most:
             return
         self.forget_views()
         most = min(self.comm.allgather(arcs_within(self.memory_limit, SLICE)))

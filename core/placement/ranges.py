@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from suricate.base.types import EdgeList
-from suricate.intake.arrays import bits, by_owner, joined, picked
+from suricate.intake.arrays import bits, by_owner, joined, on_host, picked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from suricate.placement.ownership import Ownership
     from suricate.store import Store
 
+BLOCK = 1 << 12  #: vertices whose weights are summed where they lie
 SLICE = 1 << 22  #: arcs that a rank sends at a time when ranges are cut again
 BYTES = 64  #: of an arc that a rank has got, with the tables over it
 SHARE = 8  #: what a rank gets at a time takes at most ``memory_limit / SHARE`` bytes
@@ -34,27 +35,44 @@ def first_bounds(count: int, size: int, hints: Sequence[Array | None]) -> Array:
     ``hints``: expected out-degrees and in-degrees, by vertex; each may be None. Lengths are equal if both are.
     """
     known = [one.astype(np.int64).clip(0) for one in hints if one is not None and len(one) == count]
-    weight = sum(known, np.zeros(count, np.int64))
-    return cut(weight, size) if weight.any() else np.linspace(0, count, size + 1).astype(np.int64)
+    if any(one.any() for one in known):
+        return cut(known, size)[0]
+    return np.linspace(0, count, size + 1).astype(np.int64)
 
 
-def cut(weight: Array, size: int) -> Array:
-    """Return bounds, ``int64[size + 1]``, of ``size`` ranges of vertices with about equal sums of ``weight``.
+def cut(weights: Sequence[Array], size: int, comm: Comm | None = None) -> tuple[Array, int]:
+    """Return bounds, ``int64[size + 1]``, of ``size`` ranges with about equal weights, and the largest weight of one.
 
-    ``weight``: a number per vertex. Range ``i`` is ``bounds[i]`` to ``bounds[i + 1]`` (exclusive).
+    Range ``i`` is ``bounds[i]`` to ``bounds[i + 1]`` (exclusive). Weights are summed by blocks, where they lie; of the
+    blocks in which ranges begin they are looked at one by one.
+
+    ``weights``: integers by vertex, to be added up: those of all ranks of ``comm``, if given; collective then.
     """
-    total = np.concatenate(([0], np.cumsum(weight)))
+    count = len(weights[0])
+    sums = np.zeros(-(-count // BLOCK), np.int64)
+    for weight in weights:
+        whole = count // BLOCK
+        sums[:whole] += on_host(weight[: whole * BLOCK].reshape(-1, BLOCK).sum(axis=1, dtype=np.int64))
+        sums[whole:] += int(weight[whole * BLOCK :].sum(dtype=np.int64))
+    if comm is not None:
+        comm.reduce(sums, "sum")
+    total = np.concatenate(([0], np.cumsum(sums)))
     wanted = total[-1] * np.arange(1, size) / size
-    after = np.searchsorted(total, wanted, side="left")
+    block = np.maximum(np.searchsorted(total, wanted, side="left") - 1, 0)
+    inside = np.zeros((size - 1, 1 + BLOCK), np.int64)
+    for row, begin in zip(inside, block * BLOCK, strict=True):
+        for weight in weights:
+            part = on_host(weight[begin : begin + BLOCK])
+            row[1 : 1 + len(part)] += part
+    if comm is not None:
+        comm.reduce(inside, "sum")
+    inside[:, 0], each = total[block], np.arange(size - 1)
+    inside.cumsum(axis=1, out=inside)
+    after = (inside < wanted[:, None]).sum(axis=1)
     before = np.maximum(after - 1, 0)
-    nearest = np.where(wanted - total[before] <= total[after] - wanted, before, after)
-    return np.concatenate(([0], nearest, [len(weight)])).astype(np.int64)
-
-
-def heaviest(weight: Array, bounds: Array) -> int:
-    """Return the largest sum of ``weight``, a number per vertex, over one of the ranges that ``bounds`` cut."""
-    total = np.concatenate(([0], np.cumsum(weight)))
-    return int(np.diff(total[bounds]).max())
+    nearest = np.where(wanted - inside[each, before] <= inside[each, after] - wanted, before, after)
+    ends = np.concatenate(([0], inside[each, nearest], total[-1:]))
+    return np.concatenate(([0], block * BLOCK + nearest, [count])).astype(np.int64), int(np.diff(ends).max())
 
 
 def move_rows(
