@@ -169,14 +169,15 @@ class Alert:
         """Return the groups that fire: their smallest names and sizes, and those of what they were before."""
         old, was = self._aligned(graph, now)
         sizes, stays = _sizes(now), was & now.has
-        before = np.zeros(1, np.int64) if self._before is None else _sizes(self._before)
+        before = np.empty(0, np.int64) if self._before is None else _sizes(self._before)
         if self.rule.kind == "size_above":
             most = np.zeros(len(sizes), np.int64)
             np.maximum.at(most, now.value[stays], before[old[stays]])
             found = np.flatnonzero((sizes > self.rule.threshold) & (most <= self.rule.threshold))
             names = [_smallest(graph, members, None) for members in _members(now, found)]
             return {"group": _column(names), "size": sizes[found], "previous": most[found]}
-        large = np.flatnonzero(stays & (before[np.where(stays, old, 0)] >= self.rule.threshold))
+        large = np.flatnonzero(stays)
+        large = large[before[old[large]] >= self.rule.threshold]
         any_part = np.zeros(len(sizes), np.int64)
         any_part[now.value[large]] = old[large]
         joined = np.zeros(len(sizes), bool)  # of several parts

@@ -112,6 +112,14 @@ def test_groups_fire_as_networkx_finds_them() -> None:
     assert seen.all()
 
 
+def test_groups_join_after_a_slide_of_a_graph_without_vertices() -> None:
+    table = {"time": [0, 10, 11, 20], "src": ["a", "a", "c", "b"], "dst": ["b", "b", "d", "c"], "kind": [-1, 1, 1, 1]}
+    job = window(table, size="30", combine="last")
+    merged = job.alert(job.track("wcc"), merged=1)
+    found = [[row[1:] for row in merged.fired] for _ in job]
+    assert found == [[], [], [("a", 4, "a", 2), ("a", 4, "c", 2)]]
+
+
 def test_sinks_after_kills_are_those_of_one_run(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def run(folder: Any, most: int) -> None:
         (tmp_path / folder).mkdir(exist_ok=True)
