@@ -277,7 +277,7 @@ class SharedContents(Contents):
             if verdict is not None:
                 counts = int((verdict == LATE).sum()), int((verdict == AHEAD).sum())
                 late, ahead = self._refused(events, index, verdict)
-                self._hand_on(end, counts, ([], late, ahead, []))
+                self._hand_on(end, counts, ([], late, ahead))
         self.rule.finish()
 
     # -- slides --------------------------------------------------------------------------------------------------------

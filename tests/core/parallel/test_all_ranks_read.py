@@ -179,6 +179,23 @@ def test_a_job_goes_on_with_any_number_of_ranks(named: bool, tmp_path: Path) -> 
     assert files_of(tmp_path / "all") == files_of(tmp_path / "one")
 
 
+def test_a_last_event_that_is_too_far_ahead_is_in_the_file(tmp_path: Path) -> None:
+    """It is in doubt until the source ends."""
+    for at, time in enumerate((1, 9, 9000)):
+        (tmp_path / f"p{at}.csv").write_text(f"time,src,dst\n{time},0,1\n")
+
+    def work(comm: Comm | None, out: Path, readers: str) -> list[Any]:
+        window = job(comm, tmp_path, out, readers, ahead="60s")
+        return [[(w.end, w.events) for w in window], window.skipped]
+
+    for folder in ("one", "all"):
+        (tmp_path / folder).mkdir()
+    expected = work(None, tmp_path / "one", "first")
+    assert run(lambda comm: work(comm, tmp_path / "all", "all"), 2) == [expected] * 2
+    assert b"ahead of the watermark" in files_of(tmp_path / "one")["bad.csv"]
+    assert files_of(tmp_path / "all") == files_of(tmp_path / "one")
+
+
 def test_what_is_wrong_is_raised_on_all_ranks_behind_the_slides_before_it(tmp_path: Path) -> None:
     events = written(tmp_path / "in", 8, files=6, kinds=False, named=False, bad=False)
     (events / "p4.csv").write_text("time,src,dst\n40,1,2\nnone,1,2\n")
