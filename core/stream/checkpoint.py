@@ -265,10 +265,14 @@ def state_of(job: Window) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     return about, arrays
 
 
-def restore(job: Window, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+def restore(job: Window, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> list[dict[str, np.ndarray]]:
     """Restore a new job from ``about`` (JSON) and arrays of a checkpoint, but for its graph, trackers and sinks.
 
+    Returns:
+        The parts for ``job.contents.load``, which is collective where names are divided.
+
     Raises:
+        FileFormatError: a part of the checkpoint is damaged.
         ParameterError: the checkpoint is of a job with another window, source or graph.
         RequirementError: the source cannot continue from the position of the checkpoint.
     """
@@ -291,7 +295,7 @@ def restore(job: Window, about: dict[str, Any], arrays: dict[str, np.ndarray]) -
     parts = [] if checkpoints is None else checkpoints.parts(about, job._ranks)
     if job._ranks.is_first and (parts or job._ranks.several):
         parts.insert(0, arrays)
-    job.contents.load(about, arrays, parts)
+    return parts
 
 
 def restore_graph(job: Window, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:

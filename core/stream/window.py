@@ -209,7 +209,9 @@ class Window(Controls):
         if saved:
             self._saved, self.slides = saved, int(saved[0]["slides"])
             with self._ranks.alike():
-                restore(self, *saved)
+                parts = restore(self, *saved)
+            with self._ranks.alike():
+                self.contents.load(saved[0], saved[1], parts)
 
     # -- what users ask ------------------------------------------------------------------------------------------------
 

@@ -290,6 +290,21 @@ def test_files_that_have_changed_are_an_error_on_all_ranks(tmp_path: Path) -> No
     run(refused, 2)
 
 
+def test_a_part_of_a_checkpoint_that_is_gone_is_named_on_all_ranks(tmp_path: Path) -> None:
+    """Also of names that are divided, which all ranks exchange when they go on."""
+    events = written(tmp_path / "in", 3, files=5, kinds=False, named=True, bad=False)
+    options = {"names": True, "checkpoint": tmp_path / "state", "checkpoint_every": 1}
+    run(lambda comm: slides(job(comm, events, tmp_path, "all", **options), tmp_path, 4), 2)
+    newest = max((tmp_path / "state").glob("*.1.part.npz"))
+    newest.unlink()
+
+    def refused(comm: Comm) -> None:
+        with pytest.raises(FileNotFoundError, match=newest.name):
+            job(comm, events, tmp_path, "all", **options)
+
+    run(refused, 2)
+
+
 def test_each_rank_has_its_share_of_what_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(io_files, "CHUNK", 1 << 12)  # one file in many stretches
     rng, number = np.random.default_rng(2), 1 << 14
