@@ -96,7 +96,7 @@ def run(
     frames, retries = flag("frames", frames), integer("retries", retries, low=0)
     checked(threads)
     if data is not None:
-        if not hasattr(data, "to_delayed") or not hasattr(data, "columns"):
+        if not hasattr(data, "to_delayed") or data.ndim != 2:  # a Series has ``columns``, too
             raise ParameterError(f"data must be a Dask DataFrame, got {shown(type(data).__name__)}")
         data = _Data(data._meta, client.compute(data.to_delayed()))
     for left in range(retries, -1, -1):

@@ -265,17 +265,22 @@ def state_of(job: Window) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     return about, arrays
 
 
-def restore(job: Window, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> list[dict[str, np.ndarray]]:
+def restore(job: Window, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
     """Restore a new job from ``about`` (JSON) and arrays of a checkpoint, but for its graph, trackers and sinks.
-
-    Returns:
-        The parts for ``job.contents.load``, which is collective where names are divided.
 
     Raises:
         FileFormatError: a part of the checkpoint is damaged.
         ParameterError: the checkpoint is of a job with another window, source or graph.
         RequirementError: the source cannot continue from the position of the checkpoint.
     """
+    with job._ranks.alike():
+        parts = _parts(job, about, arrays)
+    with job._ranks.alike():
+        job.contents.load(about, arrays, parts)  # collective where names are divided
+
+
+def _parts(job: Window, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> list[dict[str, np.ndarray]]:
+    """Restore a new job but for its contents, of which the parts of the checkpoint are returned."""
     expected = identity_of(job)
     for what, (key, text) in about["job"].items():
         if key != expected[what][0]:

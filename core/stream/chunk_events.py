@@ -192,7 +192,7 @@ class Intake:
             return self._numbers(len(chunk["src"])), None
         if "time" not in chunk:
             raise RequirementError(
-                "a window of time needs times: st.scan(.., time='...') names them; a number as size counts events"
+                "no times: columns={'time': '...'} names them (an index is none); a number as size counts events"
             )
         times, bad = chunk["time"], None
         if type(times) is not np.ndarray or times.dtype.kind == "O":

@@ -208,10 +208,7 @@ class Window(Controls):
         saved = self._checkpoints and self._ranks.first(self._checkpoints.load, without_events)
         if saved:
             self._saved, self.slides = saved, int(saved[0]["slides"])
-            with self._ranks.alike():
-                parts = restore(self, *saved)
-            with self._ranks.alike():
-                self.contents.load(saved[0], saved[1], parts)
+            restore(self, *saved)
 
     # -- what users ask ------------------------------------------------------------------------------------------------
 

@@ -134,6 +134,11 @@ def test_wrong_arguments(client: Any, given: dict[str, Any], said: str) -> None:
         engine.run(**({"client": client, "job": numbers} | given))
 
 
+def test_a_column_is_no_data(client: Any) -> None:
+    with pytest.raises(ParameterError, match="data must be a Dask DataFrame, got 'Series'"):
+        engine.run(client, numbers, data=from_pandas(FRAME, npartitions=2)["src"])
+
+
 def test_too_few_workers(client: Any) -> None:
     with pytest.raises(RequirementError, match="ranks=5 needs as many workers, and there are 4"):
         engine.run(client, numbers, ranks=5)
