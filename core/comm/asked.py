@@ -31,8 +31,14 @@ class Asked:
 
 
 class AskingComm(Comm):
-    """Communication whose :meth:`gather` also compares the values that ranks have passed to :meth:`same_soon`."""
+    """Communication whose :meth:`gather` also compares the values that ranks have passed to :meth:`same_soon`.
 
+    Attributes:
+        under_way: whether this rank has sent what others do not have yet, or lacks what they have sent.
+        interrupted: what every further collective says, see ``interrupted.py``; empty: nothing.
+    """
+
+    under_way, interrupted = False, ""
     _asked: Asked | None = None
 
     def same_soon(self, values: Mapping[str, Any]) -> None:

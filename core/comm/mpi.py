@@ -19,6 +19,7 @@ from mpi4py import MPI
 from suricate.base.devices import Array, cuda_device_count, module_of, resolve_device
 from suricate.base.notice import tell
 from suricate.comm.asked import AskingComm, apart
+from suricate.comm.interrupted import meeting
 from suricate.comm.messages import Lengths, heads_of, packed, whole
 from suricate.comm.protocol import SMALL, call_site, is_array
 from suricate.comm.watch import Watch
@@ -50,6 +51,7 @@ class MPIComm(AskingComm):
         self.number_on_host: int = self.world.Split_type(MPI.COMM_TYPE_SHARED).Get_rank()
         self._watch, self._lengths = Watch(MPI.COMM_WORLD.Dup()), Lengths(self.size)
 
+    @meeting
     def gather(self, name: str, value: Any) -> list[Any]:
         """Return the ``value`` of every rank, in rank order; ``name`` is the name of the collective.
 
@@ -63,7 +65,7 @@ class MPIComm(AskingComm):
         mine, rest = packed(name, site, value, "" if asked is None else asked.digest, self._lengths.length)
         messages = np.empty((self.size, len(mine)), np.uint8)
         self._watch.come(name, site)
-        self._watch.wait(self.world.Iallgather(mine, messages))
+        self._complete(self.world.Iallgather(mine, messages))
         heads, are_apart = heads_of(messages)
         if are_apart:
             way = pickle.dumps((f"{name} at {site}", None if asked is None else asked.texts))
@@ -74,6 +76,7 @@ class MPIComm(AskingComm):
         self._lengths.note(heads)
         return whole(messages, heads, lambda sizes: self._exchange(rest, sizes))
 
+    @meeting
     def exchange(self, parts: list[Array]) -> list[Array]:
         """Send ``parts[i]`` to process ``i``; return what the processes sent to this one, in order."""
         if not isinstance(parts[0], np.ndarray):
@@ -85,9 +88,10 @@ class MPIComm(AskingComm):
         come = sizes_of_all[:, self.rank]
         received = np.empty(int(come.sum()), np.uint8)
         sent = np.concatenate(parts).view(np.uint8)
-        self._watch.wait(self.world.Ialltoallv([sent, sizes.tolist()], [received, come.tolist()]))
+        self._complete(self.world.Ialltoallv([sent, sizes.tolist()], [received, come.tolist()]))
         return [one.view(dtype) for one in np.split(received, np.cumsum(come)[:-1])]
 
+    @meeting
     def reduce(self, array: Array, op: str, *, agreed: bool = False) -> None:
         """Reduce ``array`` over all ranks by ``op``, in place, see :meth:`Comm.reduce`: integers by MPI."""
         if not isinstance(array, np.ndarray):
@@ -102,20 +106,25 @@ class MPIComm(AskingComm):
         self.gather(f"{op} of {array.size} {array.dtype}", None)
         flat, most = np.ascontiguousarray(array).reshape(-1), MOST // array.itemsize
         for low in range(0, len(flat), most):
-            self._watch.wait(self.world.Iallreduce(MPI.IN_PLACE, flat[low : low + most], OPERATIONS[op]))
+            self._complete(self.world.Iallreduce(MPI.IN_PLACE, flat[low : low + most], OPERATIONS[op]))
         if not array.flags.c_contiguous:
             array[...] = flat.reshape(array.shape)
+
+    def _complete(self, request: MPI.Request) -> None:
+        self.under_way = True
+        self._watch.wait(request)
+        self.under_way = False
 
     def _exchange(self, sent: np.ndarray, sizes: list[int] | None) -> list[np.ndarray]:
         """Return the bytes ``sent`` by every rank; ``sizes``: how many by each (None: exchange these numbers first)."""
         if sizes is None:
             asked = np.empty(self.size, np.int64)
-            self._watch.wait(self.world.Iallgather(np.array([len(sent)], np.int64), asked))
+            self._complete(self.world.Iallgather(np.array([len(sent)], np.int64), asked))
             sizes = asked.tolist()
         if sum(sizes) > MOST:
             return self._exchange_pieces(sent, sizes)
         received = np.empty(sum(sizes), np.uint8)
-        self._watch.wait(self.world.Iallgatherv(sent, [received, sizes]))
+        self._complete(self.world.Iallgatherv(sent, [received, sizes]))
         return [received[end - size : end] for size, end in zip(sizes, accumulate(sizes), strict=True)]
 
     def _exchange_pieces(self, sent: np.ndarray, sizes: list[int]) -> list[np.ndarray]:

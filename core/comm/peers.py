@@ -25,6 +25,7 @@ from suricate.base.errors import CommunicationError
 from suricate.base.notice import NOTICE, tell
 from suricate.comm.asked import AskingComm, apart
 from suricate.comm.busy import Busy
+from suricate.comm.interrupted import meeting
 from suricate.comm.messages import heads_of, limit, not_come, packed, whole
 from suricate.comm.protocol import call_site, is_array
 
@@ -127,6 +128,7 @@ class PeerComm(AskingComm):
         tell(BY_HOST)
         return [xp.asarray(part) for part in self._gathered(name, [xp.asnumpy(part) for part in parts])]
 
+    @meeting
     def _gathered(self, name: str, values: Sequence[Any]) -> list[Any]:
         """Send ``values[r]`` to each rank ``r``; return what the ranks sent to this one."""
         site, asked = call_site(self.skip), self.take_asked()
@@ -146,9 +148,11 @@ class PeerComm(AskingComm):
     def _swapped(self, sent: Sequence[Sequence[Any]], place: str) -> list[Any]:
         """Send ``sent[r]`` to each rank ``r``; return what came from each, in rank order; own parts are copied."""
         self._raise_reason()
+        self.under_way = True
         for rank in self._others:
             self._post(rank, (DATA, sent[rank]))
         come = self._waited_for(place)
+        self.under_way = False
         return [come.get(rank) or [part.copy() for part in sent[rank]] for rank in range(self.size)]
 
     def _waited_for(self, place: str) -> dict[int, Sequence[Any]]:

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import time
+from contextlib import suppress
 
 import suricate as su
 from suricate.base.notice import NOTICE
@@ -55,6 +56,13 @@ if fault == "elsewhere":
         comm.allgather("long" * 300)  # messages of other lengths from here on
 if last and fault == "elsewhere":
     graph.degrees()
+if last and fault == "interrupted":
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.alarm(1)
+if fault == "interrupted":
+    time.sleep(0 if last else 4)
+    with suppress(KeyboardInterrupt):
+        comm.allgather("long" * 300)
 if fault == "asks":
     graph.compute("bfs", source=int(last))
 graph.insert_edges([5], [6])
