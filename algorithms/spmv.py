@@ -20,7 +20,7 @@ from suricate.base.parameters import shown
 from suricate.errors import ParameterError
 from suricate.operators import converge, neighbor_reduce
 from suricate.plugins.algorithm import Algorithm, pull_bytes
-from suricate.state.owned import owned, places, whole
+from suricate.state.owned import owned, whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 def product_out(u, v, w, x, y, weighted):
     """Return what out-neighbour ``v`` adds to row ``u`` of ``y``: ``x[v]``, times ``w`` if ``weighted``."""
-    return w * x[v] if weighted else x[v]
+    return w * float(x[v]) if weighted else float(x[v])
 
 
 def product_in(u, v, w, x, y, weighted):
     """Return what in-neighbour ``u`` adds to row ``v`` of ``y``: ``x[u]``, times ``w`` if ``weighted``."""
-    return w * x[u] if weighted else x[u]
+    return w * float(x[u]) if weighted else float(x[u])
 
 
 def store(v, total, x, y, weighted):
@@ -96,7 +96,7 @@ class SpMV(Algorithm):
         self.weighting.demand(graph)
         self._x = self.x.on_device(graph, grown=self._y is not None, shared=True)
         self._graph = graph
-        self._y = owned(graph, "float64", 0) if self._pulls(graph) else graph.device.xp.zeros(graph.num_vertices)
+        self._y = owned(graph, "float64") if self._pulls(graph) else graph.device.xp.zeros(graph.num_vertices)
         self._multiply(graph)
 
     def update(self, graph: Graph, delta: Delta) -> None:
@@ -112,7 +112,8 @@ class SpMV(Algorithm):
         )
         if (self.over == "in" and not graph.has_in_edges) or self.should_recompute(graph, *changed[:2]):
             self.recomputes("the graph keeps no in-edges" if self.over == "in" and not graph.has_in_edges else None)
-            self._y[places(graph) if self._pulls(graph) else slice(None)] = 0
+            if not self._pulls(graph):
+                self._y[:] = 0
             self._multiply(graph)
             return
         fn = product_out if self.over == "out" else product_in

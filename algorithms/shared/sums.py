@@ -17,22 +17,22 @@ if TYPE_CHECKING:
 
 def of_source(u, v, w, x):
     """Return ``x[u]``, the value of the source of an edge."""
-    return x[u]
+    return float(x[u])
 
 
 def of_destination(u, v, w, x):
     """Return ``x[v]``, the value of the destination of an edge."""
-    return x[v]
+    return float(x[v])
 
 
 def weighted_of_source(u, v, w, x):
     """Return ``w * x[u]``: the weight of an edge times the value of its source."""
-    return w * x[u]
+    return w * float(x[u])
 
 
 def weighted_of_destination(u, v, w, x):
     """Return ``w * x[v]``: the weight of an edge times the value of its destination."""
-    return w * x[v]
+    return w * float(x[v])
 
 
 def scaled_of_source(u, v, w, x, scale):

@@ -51,10 +51,10 @@ class VertexValues:
     def _checked(self, array: Array, least: float) -> Array:
         if array.ndim != 1 or array.dtype.kind not in "iuf":
             raise ParameterError(f"{self.label} must be a number, a dict, or a one-dimensional array of numbers")
-        numbers = array.astype(np.float64)
-        if len(numbers) and not (
-            numbers.min() >= least and numbers.max() < math.inf
-        ):  # NaN is the least if there is one
+        numbers = array.astype(np.float32 if array.dtype == np.float32 else np.float64)
+        # NaN is the least if there is one
+        if len(numbers) and not (float(numbers.min()) >= least and float(numbers.max()) < math.inf):
+            numbers = numbers.astype(np.float64)
             at = int((~((numbers >= least) & (numbers < math.inf))).argmax())
             lowest = "" if least < 0 else f" of at least {least:g}"
             raise ParameterError(f"{self.label}[{at}] is {shown(float(numbers[at]))}: finite numbers{lowest} only")
@@ -76,7 +76,7 @@ class VertexValues:
         """Return the numbers in a new array, ``float64[graph.num_vertices]``, on the graph's device.
 
         ``grown``: the graph may have more vertices than it had when the array was given. ``shared``: the array need not
-        be a new one, since it is only read.
+        be a new one, since it is only read, and is of ``float32`` if such an array was given.
 
         Raises:
             VertexRangeError, ShapeError: the numbers do not fit the number of vertices of ``graph``.
@@ -84,9 +84,9 @@ class VertexValues:
         given, n = self._values, graph.num_vertices
         if shared and isinstance(given, graph.device.xp.ndarray) and len(given) == n:
             return given
-        return self._spread(graph.device.xp, n, grown)
+        return self._spread(graph.device.xp, n, grown, None if shared else np.float64)
 
-    def _spread(self, xp: Any, num_vertices: int, grown: bool) -> Array:
+    def _spread(self, xp: Any, num_vertices: int, grown: bool, dtype: Any = np.float64) -> Array:
         given = self._values
         if isinstance(given, float):
             return xp.full(num_vertices, given)
@@ -98,9 +98,8 @@ class VertexValues:
             return spread
         if len(given) > num_vertices or (len(given) < num_vertices and not grown):
             raise ShapeError(f"{self.label} has {len(given)} entries, the graph {num_vertices} vertices")
-        return resized(
-            xp, xp.array(given if isinstance(given, xp.ndarray) else on_host(given)), num_vertices, self.missing
-        )
+        numbers = xp.array(given if isinstance(given, xp.ndarray) else on_host(given), dtype)
+        return resized(xp, numbers, num_vertices, self.missing)
 
 
 def optional_values(label: str, values: Any, *, missing: float = 0.0, low: float | None = None) -> VertexValues | None:

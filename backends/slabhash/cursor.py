@@ -149,8 +149,8 @@ def run(g, u):
     if word >= layout.SEVERAL or count > g.keys:
         return int64(-1)
     base = int64(word) * g.words
-    is_alone = g.pool[uint64(base + g.keys)] == KEY_EMPTY and end(g, int64(word)) - base == count
-    return base if is_alone else int64(-1)
+    behind = g.pool[uint64(base + count)] & g.pool[uint64(base + g.keys)]  # EMPTY slots are behind all others
+    return base if behind == KEY_EMPTY else int64(-1)
 
 
 @inner

@@ -101,9 +101,10 @@ def one_bits(typing_context, value):
 
 @intrinsic_or(lambda condition, one, other: one if condition else other)
 def choose(typing_context, condition, one, other):
-    """``choose(condition, one, other)``: return ``one`` if ``condition``, else ``other``, int64, without a branch.
+    """``choose(condition, one, other)``: return ``one`` if ``condition``, else ``other``, without a branch.
 
-    A plain ``if`` would become a branch where the condition depends on a value that was just loaded.
+    Both are floats of one type, or become int64. A plain ``if`` would become a branch where the condition depends on a
+    value that was just loaded, or where one of the two is loaded.
     """
 
     def codegen(context, builder, signature, arguments):
@@ -111,4 +112,5 @@ def choose(typing_context, condition, one, other):
         chosen.set_metadata("unpredictable", builder.module.add_metadata([]))
         return chosen
 
-    return types.int64(types.boolean, types.int64, types.int64), codegen
+    kind = one if isinstance(one, types.Float) else types.int64
+    return kind(types.boolean, kind, kind), codegen

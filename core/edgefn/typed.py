@@ -17,6 +17,8 @@ from suricate.edgefn.layout import Layout
 from suricate.edgefn.parameters import CHECKED_KINDS, OWNERS, Argument, Signature
 
 RUNTIME = "suricate.edgefn.runtime"
+#: what the Numba source of a light function calls: casts and the like, of an instruction or none
+LIGHT = frozenset(("abs", "bool", "max", "min", "np.float32", "np.float64", "np.int64", "np.uint64"))
 
 
 @cache
@@ -84,6 +86,14 @@ class TypedFunction:
     def reads(self) -> frozenset[int]:
         """Positions of the arguments that it indexes, other than by effects, as far as known."""
         return frozenset(self.elsewhere or ()).union(*self.indexed.values())
+
+    @cached_property
+    def is_light(self) -> bool:
+        """Whether it only returns an expression, without functions and graphs: another call costs little."""
+        if self.by_hand or self.writes or self.needs_view:
+            return False
+        _, *body = self.numba_source("f").strip().split("\n")
+        return len(body) == 1 and LIGHT.issuperset(re.findall(r"([\w.]+)\(", body[0]))
 
     @property
     def role(self) -> str:

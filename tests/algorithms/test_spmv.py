@@ -39,6 +39,20 @@ def test_product_with_the_matrix_of_networkx(over: str, directed: bool) -> None:
     np.testing.assert_allclose(graph.compute("spmv", x=NUMBERS, over=over), wanted, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("weight_dtype", [None, "float32"])
+def test_a_vector_of_float32_is_that_of_float64(weight_dtype: str | None, device: su.devices.Device) -> None:
+    rng = np.random.default_rng(5)
+    graph = su.Graph(40, device=str(device), weight_dtype=weight_dtype)
+    graph.insert_edges(*rng.integers(0, 40, (2, 200)), None if weight_dtype is None else rng.random(200))
+    x = rng.normal(size=40).astype(np.float32)
+    single, double = (graph.track("spmv", x=each) for each in (x, x.astype(np.float64)))
+    x[:] = 0  # a copy was made
+    np.testing.assert_allclose(device.to_numpy(single.result), device.to_numpy(double.result), rtol=1e-14, atol=1e-14)
+    graph.insert_edges([1, 2], [3, 3], None if weight_dtype is None else [0.1, 0.2])
+    np.testing.assert_allclose(device.to_numpy(single.result), device.to_numpy(double.result), rtol=1e-14, atol=1e-14)
+    assert device.to_numpy(single.result).any()
+
+
 def test_an_update_computes_changed_rows_only(device: su.devices.Device, backend: str) -> None:
     graph = su.Graph(6, backend=backend, device=str(device))
     graph.insert_edges([0, 1, 2, 5], [1, 2, 3, 0])

@@ -131,9 +131,10 @@ _HEADER = re.compile(r'^""".*?"""\n\nfrom __future__ import annotations\n', re.D
 #: bindings that no cursor gives
 _OWN = frozenset(
     {
-        "arc_weight", "ask", "both", "carry", "cast", "combine", "commit", "copies", "edge", "edge_of_column", "ends",
-        "exact", "far", "final", "gapless", "has_commit", "has_then", "identity", "in_any_order", "in_round", "kept",
-        "looks_ahead", "put", "runs", "score", "store", "then", "turn", "visit", "visit_vertex", "begun", "done",
+        "arc_weight", "ask", "both", "by_runs", "carry", "cast", "combine", "commit", "copies", "edge",
+        "edge_of_column", "ends", "exact", "far", "final", "gapless", "has_commit", "has_then", "identity",
+        "in_any_order", "in_round", "kept", "looks_ahead", "put", "runs", "score", "spreads", "store", "then", "turn",
+        "visit", "visit_vertex", "begun", "done",
     }
 )  # fmt: skip
 
@@ -203,12 +204,15 @@ _GIVEN = {"then": "v, given", "commit": "v", "score": "v, label, total", "turn":
 def _functions(walk: Traversal, call: Call, wanted: set[str]) -> Iterator[str]:
     """Yield source text that defines the constants and user functions in ``wanted``, a set of names of ``bindings``."""
     weighted = walk.view is not None and walk.view.weight_dtype is not None
+    runs = walk.view is not None and offers(walk.view, "run")
     constants = {
         "both": walk.both, "has_then": call.then is not None, "has_commit": call.commit is not None,
         "copies": walk.view is not None and not weighted and not _ends_early(call) and offers(walk.view, "copied"),
         "exact": call.function.result == np.int64,
         "gapless": walk.view is not None and offers(walk.view, "GAPLESS"),
-        "runs": walk.view is not None and offers(walk.view, "run"),
+        "runs": runs,
+        "spreads": _spreads(call),
+        "by_runs": runs and _spreads(call) and call.then is None and not (walk.both or weighted),
         "in_any_order": call.then is None or call.then.result is None,
         "looks_ahead": walk.view is not None and offers(walk.view, "later") and bool(_read_at_neighbour(walk, call)),
     }  # fmt: skip
@@ -352,6 +356,11 @@ def _reduction(call: Call, wanted: set[str], *, shared: bool) -> Iterator[str]:
     yield f"@inner\ndef combine(old, new):\n    return {COMBINE.get(call.reduce, 'new')}"
     if "final" in wanted:
         yield f"@inner\ndef final(total):\n    return {'total != 0' if _ends_early(call) else 'False'}"
+
+
+def _spreads(call: Call) -> bool:
+    """Return whether a pull may call the edge function once more for an edge, and add up values in any order."""
+    return call.reduce == "sum" and call.dtype is not None and call.dtype.kind == "f" and call.function.is_light
 
 
 def _ends_early(call: Call) -> bool:

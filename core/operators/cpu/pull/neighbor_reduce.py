@@ -6,8 +6,8 @@ import numpy as np
 
 from suricate.cpu.jit import inner, kernel
 from suricate.cpu.scratch import scratch
-from suricate.operators.cpu.bindings import degree, has_then, in_any_order, put, then
-from suricate.operators.cpu.pull.pulling import asks_ahead, reduce_vertex
+from suricate.operators.cpu.bindings import by_runs, cast, degree, has_then, identity, in_any_order, put, run, then
+from suricate.operators.cpu.pull.pulling import asks_ahead, reduce_copied, reduce_run, reduce_vertex
 
 BLOCK = 1024  #: vertices that are put in order at a time
 MANY = 64  #: a list is long from that share of all vertices on
@@ -46,6 +46,28 @@ def reduce_range(g, h, num_vertices, begin, end, out, values, counts, *args):
 
 
 @inner
+def reduce_runs(g, begin, size, ordered, order, out, *args):
+    """Write the reduced values of ``size`` vertices from ``begin`` on to ``out``: those whose edges are a run first.
+
+    Vertices are taken in the order of ``order`` if ``ordered``; it is overwritten. So loops are short enough for the
+    processor's registers, and of rows only the length is hard to predict.
+    """
+    rest = 0
+    for j in range(size):
+        i = np.int64(order[np.uint64(j)]) if ordered else j
+        u = np.uint32(begin + i)
+        start = run(g, u)
+        if start >= 0:
+            put(out, begin + i, reduce_run(g, u, start, cast(identity), *args))
+        else:
+            order[np.uint64(rest)] = i
+            rest += 1
+    for j in range(rest):
+        i = begin + np.int64(order[np.uint64(j)])
+        put(out, i, reduce_copied(g, np.uint32(i), False, cast(identity), *args))
+
+
+@inner
 def reduce_list(views, vertices, everything, begin, end, target, queued, tables, *args):
     """Reduce over the edges of each vertex of ``vertices[begin:end]``; return the new length of the queue.
 
@@ -65,6 +87,9 @@ def reduce_list(views, vertices, everything, begin, end, target, queued, tables,
             rest = PLAIN if (size - some) * SELDOM < size else 0
         else:
             rest -= 1
+        if by_runs and everything and place == 1:
+            reduce_runs(g, block, size, ordered, order, out, *args)
+            continue
         if everything and place == 1 and not (ordered or asks or has_then):
             reduce_range(g, h, num_vertices, block, block + size, out, values, counts, *args)
             continue
