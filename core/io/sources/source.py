@@ -331,16 +331,14 @@ def columns_of(chunk: Any, columns: Mapping[str, Any], attributes: Sequence[str]
         if role in ENDS and name not in names and role not in columns:
             name = end_of(role, names) or role
         if name in names:
-            column = chunk[name]
-            column = column if type(column) is np.ndarray else _column(column, role)
+            column = given if type(given := chunk[name]) is np.ndarray else _column(given, role)
             if column.ndim > 1:
                 shape = f"{column.shape}: a chunk has one entry per row"
                 raise ShapeError(f"the column {role} of a chunk has shape {shape}")
             found[role] = column if column.ndim else np.atleast_1d(column)
         elif role in ("src", "dst") or role in columns or role in attributes:
             raise ParameterError(f"a chunk has no column {name!r}; it has {', '.join(sorted(map(str, names)))}")
-    if len(set(map(len, found.values()))) > 1:
-        lengths = {role: len(column) for role, column in found.items()}
+    if len({*(lengths := {role: len(column) for role, column in found.items()}).values()}) > 1:
         raise ShapeError(f"the columns of a chunk differ in length: {lengths}")
     return found
 
@@ -351,6 +349,8 @@ def _column(values: Any, role: str) -> Any:
     Lists with texts, unless of times, and columns with nulls become arrays of objects: no value changes its type.
     """
     if not is_cuda_array(values):
+        if getattr(getattr(values, "dtype", None), "tz", None) is not None:  # of pandas; NumPy would make objects
+            values = getattr(values, "dt", values).tz_convert(None)
         values = with_nulls(values)
         is_list = isinstance(values, list | tuple)
         try:  # lists of other roles may have bools beside None

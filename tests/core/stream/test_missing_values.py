@@ -156,6 +156,19 @@ def test_dates_with_time_zones_are_converted() -> None:
     assert [str(w.end)[:10] for w in job] == ["2026-03-02", "2026-03-03"]
 
 
+def test_times_of_pandas_with_a_zone_are_arrays_and_sorted_with_those_without() -> None:
+    pandas = pytest.importorskip("pandas")
+    aware = pandas.Series(["2026-03-01T03:00+02:00", None, "2026-03-01T01:30+02:00"], dtype="datetime64[s, UTC+02:00]")
+    chunk = {"time": aware, "src": [0, 1, 2], "dst": [1, 2, 3]}
+    for times in (aware, pandas.DatetimeIndex(aware)):
+        ((_, columns),) = st.source({**chunk, "time": times}).read()
+        assert columns["time"].dtype.kind == "M"
+        assert columns["time"].astype("M8[m]").astype(str).tolist() == ["2026-03-01T01:00", "NaT", "2026-02-28T23:30"]
+    naive = {"time": np.array(["2026-03-01T00:30"], "M8[s]"), "src": [5], "dst": [6]}
+    ((_, columns),) = st.source([chunk, naive], order="time").read()
+    assert columns["src"].tolist() == [2, 5, 0, 1]
+
+
 def test_missing_names_of_pandas_are_named() -> None:
     pandas = pytest.importorskip("pandas")
     with pytest.raises(DTypeError, match=r"names\[1\] is missing"):
