@@ -59,7 +59,7 @@ __device__ __forceinline__ void add_pressure(Pressure& p, long long degree, uint
 }
 
 __device__ __forceinline__ void clear_pressure(Pressure& p) {
-    for (int i = threadIdx.x; i < RATIOS * CLASSES; i += blockDim.x) p.up[0][i] = p.down[0][i] = 0;
+    for (uint32_t i = threadIdx.x; i < sizeof(p) / sizeof(int); i += blockDim.x) reinterpret_cast<int*>(&p)[i] = 0;
     __syncthreads();
 }
 
