@@ -164,7 +164,7 @@ class Intake:
         if self._names is not None:
             return self._tokens(on_host(column) if is_cuda_array(column) else column, label)
         if isinstance(column, Texts):
-            raise DTypeError(f"{label}: ids are texts; names=True (--names) takes them")
+            raise DTypeError("ids are texts, all of them if one in the first row is; names=True (--names) takes them")
         return checked_ids(column, label, skips=not self._refusals.raises)
 
     def _tokens(self, column: Any, label: str) -> tuple[np.ndarray, np.ndarray | None]:

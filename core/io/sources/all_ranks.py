@@ -68,8 +68,8 @@ class Stretches(InStretches):
     def __init__(self, source: Source) -> None:
         if not isinstance(source, Scan) or not divides(source) or source.format == "events" or source.restarts:
             reason = (
-                "all processes read files (st.scan) that are no pipes, no event files and not read again if replaced, "
-                "st.merge, brokers, and what engines hand to their jobs"
+                "all processes read files (st.scan) that are no pipes, no event files, not sorted, not read again if "
+                "replaced, st.merge, brokers, and what engines hand to their jobs"
             )
             raise RequirementError(f"readers='all': {reason}; readers='first' takes any source")
         self._scan, self.time_unit, self.prefetch = source, source.time_unit, source.prefetch

@@ -325,3 +325,9 @@ def test_odd_columns_are_refused(column: str, values: Any, error: type[Exception
     events = {"time": [1, 2, 3], "src": [1, 2, 3], "dst": [2, 3, 1], column: values}
     with pytest.raises(error, match=column):
         list(st.Window(events, size="9", slide="9", graph=CPU))
+
+
+def test_an_id_that_is_no_whole_number_makes_texts_of_all(tmp_path: Any) -> None:
+    (tmp_path / "events.csv").write_text("time,src,dst\n5,1,2.5\n")
+    with pytest.raises(DTypeError, match=r"^ids are texts, all of them if one in the first row is; names=True"):
+        next(st.Window(st.scan(tmp_path / "events.csv"), size="1s", slide="1s", graph=CPU))
