@@ -1,15 +1,21 @@
 """Communities by label propagation, kept current: every vertex has the label that most of its neighbours have.
 
 Raghavan, Albert and Kumara, *Near linear time algorithm to detect community structures in large-scale networks* (2007):
-initially each vertex has its own label. In each round every active vertex takes the most frequent label of its
-neighbours, and a vertex that changes its label activates its neighbours. Of equally frequent labels a vertex keeps its
-own if that is among them; else the first in an order given by ``seed`` wins. That alone ends in many small communities.
-So from scratch, after at most ``KEEP`` rounds, all vertices are active again, and of equally frequent labels the first
-wins, even if a vertex has another one of them, until it has wanted ``EARLY`` labels. (If the first one won from the
-beginning, a label could flood a graph whose communities are less clear.) Two rules keep neighbours from exchanging
-labels for ever. A vertex that wants a label later in the order waits for a round every second time (the pick-less
-rounds of Sahu's *nu-LPA*, 2024). A vertex that has wanted many labels also waits in some rounds, chosen by a hash of
-its id and of how many it has wanted, so a result can be replayed. O(m) per round, usually a few rounds.
+initially each vertex has its own label, and takes the most frequent label of its neighbours, until every label is among
+the most frequent ones. A computation from scratch has two parts.
+
+In the first one vertices take turns: a round has sub-rounds, in each of which the vertices of one class, given by a
+hash, take labels at once, and see those of the classes before. Of equally frequent labels, its own one included, a
+vertex takes the first in an order of labels. In the first ``APART`` rounds every vertex has an order of its own. (If
+all had the same one, a label could flood a graph whose communities are less clear.) Then all have the same order, and
+another one in each of ``PERIODS``: so borders of communities move, as by chance, and small communities vanish. As the
+vertices of a border move together, that takes few rounds.
+
+In the second part all active vertices take labels at once, and keep their own one if it is among the most frequent
+ones; else they take the first in an order given by ``seed``. A vertex that changes its label activates its neighbours.
+Two rules keep neighbours from exchanging labels for ever. A vertex that wants a label later in the order waits for a
+round every second time (the pick-less rounds of Sahu's *nu-LPA*, 2024). A vertex that has wanted many labels also waits
+in some rounds, chosen by a hash of its id and of how many it has wanted, so a result can be replayed. O(m) per round.
 
 After a change the ends of the changed edges are active first, and all labels start with their current values. The
 result is stable again, but may differ from that of a computation from scratch. A label that is the id of a deleted
@@ -21,31 +27,36 @@ their neighbours at once, exactly ``max_iter`` times; of equally frequent labels
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from suricate import hookimpl
 from suricate.algorithms.shared.convergence import CutLoops
-from suricate.algorithms.shared.hash import key_of, mixed, mixed_ids, unmixed
+from suricate.algorithms.shared.hash import LOW, key_of, mixed, mixed_ids, unmixed
 from suricate.algorithms.shared.vertex_values import resized
 from suricate.base.parameters import flag, integer
 from suricate.graph.row_copies import copied_rows
-from suricate.operators import converge, neighbor_reduce, vertex_map
+from suricate.kernels import loops_over
+from suricate.kernels.walking import plain_view
+from suricate.operators import Propagated, converge, neighbor_reduce, vertex_map
 from suricate.plugins.algorithm import Algorithm, Requirements, pull_bytes
 
 if TYPE_CHECKING:
     from suricate.base.devices import Array, ReturnedArray
     from suricate.graph import Graph
     from suricate.graph.delta import Delta
-    from suricate.operators import Propagated
 
+LOOPS = Path(__file__).with_name("label_propagation_cpu.py")
 STAY, WAKE = 1, 2  #: stay active; activate the neighbours
 NOBODY = 2**63 - 1  #: the mode of no neighbours
 KEPT = 0  #: the mode where the vertex's own label is among the most frequent ones
-ODD = 0x9E3779B9
-KEEP, EARLY = 30, 2  #: rounds from scratch in which vertices keep labels; labels that they want before they do again
+ODD, STEP = 0x9E3779B9, 0x9E3779B97F4A7C15  #: between numbers that are hashed, and between keys
+APART, PERIODS = 3, 12  #: rounds with an order per vertex; periods with one order
+ROUNDS = 6  #: rounds of a period, at most
+FIRST_BITS, BITS = (6, 3, 3), 1  #: of the classes of the first rounds, and of the others
 PATIENCE = 8  #: labels that a vertex has wanted before a hash makes it wait
 MAX_ITERATIONS = 100
 
@@ -66,9 +77,9 @@ class ArcTable(NamedTuple):
     live: np.ndarray | None = None  # None: all vertices are live
 
 
-def own_rank(v, rank, key):
-    """Write the hash of ``v`` with ``key``, the rank of its first label, to ``rank[v]``."""
-    rank[v] = mixed(v, key)
+def rank_of(v, rank, key):
+    """Write the hash of ``rank[v]``, a label, with ``key`` in its place."""
+    rank[v] = mixed(rank[v], key)
 
 
 def label_of(u, v, w, label):
@@ -76,14 +87,34 @@ def label_of(u, v, w, label):
     return label[u]
 
 
-def choice_of(u, v, w, rank, taken, wanted, key):
-    """Return the vote of neighbour ``u``: 1 plus ``rank[u]``, its label as a rank.
+def has_turn(v, step, label, taken, key, apart, bits):
+    """Return whether sub-round ``step``, of ``1 << bits`` in a round, is that of ``v``: by a hash."""
+    return mixed((v + ODD * (1 + (step >> bits))) & LOW, key) & ((1 << bits) - 1) == step & ((1 << bits) - 1)
 
-    It is ``KEPT`` if ``v`` has the same label and has wanted ``EARLY`` labels or more. Of equally frequent votes the
-    smallest wins, so that ``v`` then keeps its label if it can. ``taken`` and ``key`` are not read.
+
+def place_of(u, v, w, label, taken, key, apart, bits):
+    """Return 1 plus the place of the label of ``u`` in the order of ``key``; if ``apart`` is 1, in that of ``v``."""
+    return 1 + mixed(label[u] ^ (apart * mixed(v, key)), key)
+
+
+def take_first(v, mode, label, taken, key, apart, bits):
+    """Write to ``taken[v]`` the label whose place is ``mode`` less 1, see :func:`place_of`; wake if it is new."""
+    taken[v] = label[v] if mode == NOBODY else unmixed(mode - 1, key) ^ (apart * mixed(v, key))
+    return WAKE if taken[v] != label[v] else 0
+
+
+def publish_first(v, label, taken, *others):
+    """Copy ``taken[v]`` to ``label[v]``, which the neighbours read."""
+    label[v] = taken[v]
+
+
+def choice_of(u, v, w, rank, taken, wanted, key):
+    """Return the vote of neighbour ``u``: 1 plus ``rank[u]``, its label as a rank, or ``KEPT`` if ``v`` has it, too.
+
+    Of equally frequent votes the smallest wins, so that ``v`` keeps its label if it can. ``taken``, ``wanted`` and
+    ``key`` are not read.
     """
-    counts = 1 if (rank[u] != rank[v]) | (wanted[v] < EARLY) else 0
-    return (rank[u] + 1) * counts  # ``KEPT`` is 0; a branch takes 1.4 times as long
+    return (rank[u] + 1) * (rank[u] != rank[v])  # ``KEPT`` is 0; a branch takes 1.4 times as long
 
 
 def take(v, mode, rank, taken, wanted, key):
@@ -125,9 +156,9 @@ class LabelPropagation(Algorithm):
     vertex's own label. A directed graph needs in-edges.
 
     Args:
-        max_iter: maximum number of rounds of a computation or an update; with ``synchronous`` the exact number. If an
-            update ran out of rounds and another one followed, reading the result makes up to this many rounds from all
-            vertices.
+        max_iter: maximum number of rounds of a computation or an update; with ``synchronous`` the exact number. Of a
+            computation up to three quarters are of the first part. If an update ran out of rounds and another one
+            followed, reading the result makes up to this many rounds from all vertices.
         seed: determines the order of labels and which vertices wait; unused with ``synchronous``.
         synchronous: compute LDBC's CDLP.
 
@@ -161,7 +192,7 @@ class LabelPropagation(Algorithm):
         self._taken: Array = None
         self._wanted: Array = None
         self._outcome: Propagated | None = None
-        self._first: tuple[int, Propagated | None] = 0, None  # rounds before those: a number, and more
+        self._turns: list[tuple[Propagated, int]] = []  # of sub-rounds before those, and the bits of their classes
         self._graph: Graph | None = None
         self._cut = CutLoops()  # since the last loop that began at all vertices
         self._owes_rounds = False  # if a loop was cut short: whether rounds are made when the result is read
@@ -180,23 +211,35 @@ class LabelPropagation(Algorithm):
                 most = neighbor_reduce(graph, None, label_of, args=(self._rank,), reduce="mode", over="both")
                 self._rank = xp.where(most == NOBODY, self._rank, most).astype(np.uint32)
             return
+        self._rank = xp.arange(n, dtype=np.uint32)
+        self._taken, self._wanted = xp.zeros((2, n), np.uint32)
+        before = self._take_turns(graph)
         if graph.device.is_cuda and graph.partition is None:  # in one program: CuPy compiles each step of a hash
-            self._rank = xp.empty(n, np.uint32)
-            vertex_map(graph, None, own_rank, args=(self._rank, self.key))
+            vertex_map(graph, None, rank_of, args=(self._rank, self.key))
         else:
-            self._rank = mixed_ids(xp, 0, n, self.key)
-        self._taken, self._wanted = xp.zeros(n, np.uint32), xp.full(n, EARLY, np.uint32)
-        begun = int(self.max_iter > 1 and not graph.directed)
-        if begun:
-            self._look_at_distinct_labels(graph)
-        if self.max_iter <= KEEP:
-            self._look(graph, None, before=begun)
-            return
-        first = self._rounds(graph, None, KEEP - begun)
-        self._wanted.fill(0)
-        self._look(graph, None, before=KEEP)
-        self._first = begun, first
-        xp.maximum(self._wanted, EARLY, out=self._wanted)  # updates keep labels
+            self._rank = mixed(self._rank, self.key)
+        self._look(graph, None, before=before)
+
+    def _take_turns(self, graph: Graph) -> int:
+        """Make the rounds in which vertices take turns, up to 3/4 of ``max_iter``; return how many may be made."""
+        label, limit, turns = self._rank, self.max_iter * 3 // 4, []
+        left = limit
+        loop = _loop(graph) if by_loops(graph) else None
+        for number in range(APART + PERIODS):
+            bits, rounds = FIRST_BITS[number] if number < APART else BITS, min(left, 1 if number < APART else ROUNDS)
+            key, apart = (self.key + STEP * (number + 1)) & ((1 << 63) - 1), int(number < APART)
+            if loop is not None:
+                made = Propagated.of(loop(label, key, apart, bits, rounds), 0, converged=False)
+            else:
+                made = converge(
+                    graph, None, place_of, args=(label, self._taken, key, apart, bits), reduce="mode", over="both",
+                    then=take_first, commit=publish_first, wake="both", turn=has_turn, dtype="int64",
+                    max_steps=rounds << bits,
+                )  # fmt: skip
+            turns.append((made, bits))
+            left -= rounds
+        self._turns = turns
+        return limit - left
 
     def update(self, graph: Graph, delta: Delta) -> None:
         """Run rounds in which at first only the ends of changed edges are active."""
@@ -237,25 +280,17 @@ class LabelPropagation(Algorithm):
         new[nameless] = xp.flatnonzero(is_free)[: len(nameless)]
         self._rank[moved] = mixed(new[group], self.key)
 
-    def _look_at_distinct_labels(self, graph: Graph) -> None:
-        """Make the first round, in which all labels differ: each vertex takes the label of a neighbour."""
-        args = (self._rank, self._taken, self._wanted, self.key)
-        neighbor_reduce(graph, None, choice_of, args=args, reduce="min", over="both", then=take, dtype="int64")
-        self._rank, self._taken = self._taken, self._rank
-
     def _look(self, graph: Graph, frontier: Any, before: int = 0) -> None:
+        """Make rounds from the vertices of ``frontier``, ``before`` less than ``max_iter``."""
         if frontier is None:
             self._cut.clear()
             self._owes_rounds = False
-        self._first = before, None
-        self._outcome = self._rounds(graph, frontier, self.max_iter - before)
-        self._cut.note(self._outcome, self.max_iter - before)
-
-    def _rounds(self, graph: Graph, frontier: Any, most: int) -> Propagated:
-        return converge(
+        self._turns = self._turns if before else []
+        self._outcome = converge(
             graph, frontier, choice_of, args=(self._rank, self._taken, self._wanted, self.key), reduce="mode",
-            over="both", then=take, commit=publish, wake="both", max_steps=most,
+            over="both", then=take, commit=publish, wake="both", max_steps=self.max_iter - before,
         )  # fmt: skip
+        self._cut.note(self._outcome, self.max_iter - before)
 
     def state(self) -> dict[str, Array] | None:
         """Return arrays, by name, from which updates continue; None with ``synchronous``.
@@ -284,8 +319,7 @@ class LabelPropagation(Algorithm):
         """Rounds of the last computation or update; waits for the device."""
         if self._outcome is None:
             return self.max_iter
-        before, first = self._first
-        return before + (0 if first is None else first.steps) + self._outcome.steps
+        return self._outcome.steps + sum(-(-made.steps >> bits) for made, bits in self._turns)
 
     @property
     def converged(self) -> bool:
@@ -366,6 +400,21 @@ class LabelPropagation(Algorithm):
     def traffic(self, graph: Graph) -> int:
         """Return how many bytes one pull at every vertex moves at least."""
         return pull_bytes(graph.num_vertices, graph.num_edges, 4)
+
+
+def by_loops(graph: Graph) -> bool:
+    """Return whether vertices of ``graph`` take turns in the loop of the CPU, whose labels are those of operators."""
+    return not (graph.device.is_cuda or graph.directed or graph.partition is not None)
+
+
+def _loop(graph: Graph) -> Callable[..., int]:
+    """Return the loop ``take_turns`` over ``graph``, with its scratch: a function of the arguments before ``marks``."""
+    view, n = plain_view(graph.view()), graph.num_vertices
+    ids, queue = np.empty((4, n), np.uint32), np.empty(n + 1, np.uint32)
+    starts = np.empty((1 << max(FIRST_BITS)) + 1, np.int64)
+    scratch = np.ones(n, np.uint8), np.zeros(n, np.int32), np.empty(n + 1, np.int64), ids[0], starts, *ids[1:], queue
+    take_turns = loops_over(view, LOOPS).take_turns
+    return lambda *given: take_turns(view.data, *given, *scratch)
 
 
 def modes(arcs: ArcTable, label: np.ndarray, alone: np.ndarray, kept: np.ndarray | None = None) -> np.ndarray:

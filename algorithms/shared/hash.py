@@ -40,14 +40,16 @@ def _unlast(x: Any) -> Any:
     return x ^ (x >> 16)
 
 
-def _unagain(x: Any) -> Any:
-    x = (x * SECOND_INVERSE) & LOW
+def _unshifted(x: Any) -> Any:
     return x ^ (x >> 15) ^ (x >> 30)
 
 
+def _unagain(x: Any) -> Any:
+    return _unshifted((x * SECOND_INVERSE) & LOW)
+
+
 def _unspread(x: Any) -> Any:
-    x = (x * FIRST_INVERSE) & LOW
-    return x ^ (x >> 16)
+    return _unlast((x * FIRST_INVERSE) & LOW)
 
 
 def unmixed(x: Any, key: Any) -> Any:

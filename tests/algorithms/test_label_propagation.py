@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 
 import suricate as su
-from suricate.algorithms.label_propagation import ArcTable, LabelPropagation, modes
+from suricate.algorithms import label_propagation
+from suricate.algorithms.label_propagation import APART, PERIODS, ROUNDS, ArcTable, LabelPropagation, modes
 from suricate.algorithms.shared.hash import key_of, mixed, unmixed
 from suricate.errors import ParameterError, RequirementError
 from suricate.testing import AlgorithmConformance, ReplayedConformance, Snapshot
 
-ODD = 0x9E3779B9
+ODD, STEP = 0x9E3779B9, 0x9E3779B97F4A7C15
 PATIENCE = 8
-KEEP, EARLY = 30, 2
+LOW = np.uint64(2**32 - 1)
 
 
 class Labels:
@@ -43,12 +44,45 @@ class Labels:
         label[ids] = [new.get(name, name) for name in label[ids].tolist()]
         self.rank = mixed(label, self.key)
 
+    def take_turns(self, arcs: ArcTable, most: int) -> int:
+        """Rounds in which vertices take turns, up to 3/4 of ``most``; return how many there may have been."""
+        label, left = np.arange(len(self.rank), dtype=np.uint64), most * 3 // 4
+        for number in range(APART + PERIODS):
+            apart = number < APART
+            bits, rounds = (6, 3, 3)[number] if apart else 1, min(left, 1 if apart else ROUNDS)
+            key = np.uint64((int(self.key) + STEP * (number + 1)) & (2**63 - 1))
+            self.one_period(label, arcs, key, bits, rounds << bits, apart=apart)
+            left -= rounds
+        self.rank = mixed(label, self.key)
+        return most * 3 // 4 - left
+
+    @staticmethod
+    def one_period(label: np.ndarray, arcs: ArcTable, key: np.uint64, bits: int, limit: int, *, apart: bool) -> None:
+        """Sub-rounds with one order of labels, or one per vertex; who changes wakes neighbours for the next round."""
+        ids, last = np.arange(len(label), dtype=np.uint64), np.uint64(2**bits - 1)
+        of = mixed(ids, key) if apart else np.zeros_like(ids)
+        waiting, woken = np.ones(len(ids), bool), np.zeros(len(ids), bool)
+        for step in range(limit):
+            turn = mixed((ids + np.uint64(ODD * (1 + (step >> bits)))) & LOW, key) & last
+            now = waiting & (turn == np.uint64(step) & last)
+            vote = arcs._replace(neighbour=np.arange(len(arcs.vertex)))
+            place = mixed(label[arcs.neighbour] ^ of[arcs.vertex], key)
+            best = modes(vote, place, np.full(len(ids), 2**33, np.uint64))
+            new = np.where(best < 2**33, unmixed(best & LOW, key) ^ of, label)
+            changed = now & (new != label)
+            label[changed] = new[changed]
+            woken[arcs.vertex[changed[arcs.neighbour]]] = True
+            waiting &= ~now
+            if not waiting.any():
+                waiting, woken = woken, np.zeros(len(ids), bool)
+                if not waiting.any():
+                    return
+
     def look(self, active: np.ndarray, arcs: ArcTable, max_iter: int) -> None:
         """Rounds: a vertex takes the most frequent label of its neighbours, unless it has to wait: see the module."""
         own = mixed(np.arange(len(self.rank), dtype=np.uint64), self.key)
         for _ in range(max_iter if len(active) else 0):
-            first, kept = modes(arcs, self.rank, own), modes(arcs, self.rank, own, kept=self.rank)
-            wishes = np.where(self.wanted < EARLY, first, kept)
+            wishes = modes(arcs, self.rank, own, kept=self.rank)
             lonely = np.isin(active, arcs.vertex, invert=True)
             differs = wishes[active] != self.rank[active]
             asks = active[differs & ~lonely]
@@ -67,7 +101,7 @@ class Labels:
 class TestLabelPropagation(ReplayedConformance):
     algorithm = LabelPropagation
     reads_weights = False
-    params = ({"max_iter": 1000}, {"max_iter": 1000, "seed": 5})
+    params = ({"max_iter": 1000}, {"max_iter": 1000, "seed": 5}, {"max_iter": 9})
     examples = 1
     cuda_marks = (pytest.mark.gpu,)
 
@@ -86,11 +120,7 @@ class TestLabelPropagation(ReplayedConformance):
         state = Labels(seed)
         state.grow(first.num_vertices)
         every, arcs = np.arange(first.num_vertices), self.arcs_of(first)
-        state.wanted += np.uint64(EARLY)
-        state.look(every, arcs, KEEP)
-        state.wanted[:] = 0
-        state.look(every, arcs, max_iter - KEEP)
-        state.wanted = np.maximum(state.wanted, EARLY)
+        state.look(every, arcs, max_iter - state.take_turns(arcs, max_iter))
         return state
 
     def follow_on(
@@ -155,13 +185,13 @@ def unstable(tracker: su.Tracker) -> str | None:
 
 @pytest.mark.parametrize("size", [4, 6, 1000])
 def test_labels_among_the_most_frequent_stay(device: su.devices.Device, size: int) -> None:
-    """An even cycle: no vertex moves that has a neighbour of its label, so the rounds are few."""
+    """An even cycle, on which labels move while vertices take turns, and then stay."""
     graph = su.Graph(size, device=str(device), directed=False)
     graph.insert_edges(np.arange(size), (np.arange(size) + 1) % size)
     tracker = graph.track("label_propagation")
     assert unstable(tracker) is None
     assert tracker.algorithm.converged
-    assert tracker.algorithm.iterations < 60
+    assert tracker.algorithm.iterations < 90
     loops = su.Graph(3, device=str(device), directed=False)
     loops.insert_edges([0, 0, 1, 2], [0, 1, 1, 2])  # each label is as frequent as the other at 0 and 1
     assert loops.compute("label_propagation").tolist() in ([0, 0, 2], [1, 1, 2])
@@ -226,17 +256,29 @@ def test_too_few_rounds_are_noted(device: su.devices.Device) -> None:
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("name", ["grid", "groups"])
-def test_communities_are_as_good_as_those_of_one_vertex_after_the_other(device: su.devices.Device, name: str) -> None:
-    """igraph finds 0.71 to 0.72 and 0.47 to 0.48; with labels that are always kept the grid has 0.62."""
-    groups = nx.planted_partition_graph(40, 40, 0.18, 0.0045, seed=1)
-    other = nx.convert_node_labels_to_integers(nx.grid_2d_graph(48, 48) if name == "grid" else groups)
+@pytest.mark.parametrize(("name", "least"), [("grid", 0.71), ("ring", 0.798), ("points", 0.82), ("groups", 0.472)])
+def test_communities_are_as_good_as_those_of_one_vertex_after_the_other(
+    device: su.devices.Device, name: str, least: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The least mean of igraph is that over 10 seeds, and the operators find what the loop of the CPU finds."""
+    other = {
+        "grid": lambda: nx.grid_2d_graph(48, 48),
+        "ring": lambda: nx.connected_watts_strogatz_graph(2000, 6, 0.05, seed=1),
+        "points": lambda: nx.random_geometric_graph(2000, 0.04, seed=1),
+        "groups": lambda: nx.planted_partition_graph(40, 40, 0.18, 0.0045, seed=1),
+    }[name]()
+    other = nx.convert_node_labels_to_integers(other)
     order = np.random.default_rng(1).permutation(len(other)).tolist()
     other = nx.relabel_nodes(other, dict(enumerate(order)))
-    graph = undirected(device, "slabhash", other)
-    label = device.to_numpy(graph.compute("label_propagation", max_iter=1000))
-    parts = [set(np.flatnonzero(label == each).tolist()) for each in np.unique(label)]
-    assert nx.community.modularity(other, parts) >= (0.72 if name == "grid" else 0.46)
+    graph, found = undirected(device, "slabhash", other), []
+    for seed in range(10, 16):
+        label = device.to_numpy(graph.compute("label_propagation", max_iter=1000, seed=seed))
+        parts = [set(np.flatnonzero(label == each).tolist()) for each in np.unique(label)]
+        found.append(nx.community.modularity(other, parts))
+    assert min(found) > 0.4
+    assert np.mean(found) >= least
+    monkeypatch.setattr(label_propagation, "by_loops", lambda graph: False)
+    np.testing.assert_array_equal(device.to_numpy(graph.compute("label_propagation", max_iter=1000, seed=seed)), label)
 
 
 def test_seeds_give_different_communities(device: su.devices.Device) -> None:
