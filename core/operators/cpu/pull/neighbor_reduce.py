@@ -6,11 +6,24 @@ import numpy as np
 
 from suricate.cpu.jit import inner, kernel
 from suricate.cpu.scratch import scratch
-from suricate.operators.cpu.bindings import by_runs, cast, degree, has_then, identity, in_any_order, put, run, then
+from suricate.operators.cpu.bindings import (
+    ahead,
+    by_runs,
+    cast,
+    degree,
+    has_then,
+    identity,
+    in_any_order,
+    put,
+    run,
+    then,
+)
 from suricate.operators.cpu.pull.pulling import asks_ahead, reduce_copied, reduce_run, reduce_vertex
 
 BLOCK = 1024  #: vertices that are put in order at a time
 MANY = 64  #: a list is long from that share of all vertices on
+FURTHER = 256  #: vertices ahead at which rows are prefetched: beyond the page, within which the processor does so
+NEXT, NEXT_LONG = 16, 4  #: the same where vertices are put in order, and there of rows that are no run
 SELDOM, PLAIN = 16, 31  #: if less than 1 / SELDOM of a block has no edges, the next PLAIN blocks keep their order
 
 
@@ -46,7 +59,7 @@ def reduce_range(g, h, num_vertices, begin, end, out, values, counts, *args):
 
 
 @inner
-def reduce_runs(g, begin, size, ordered, order, out, *args):
+def reduce_runs(g, num_vertices, begin, size, ordered, order, out, *args):
     """Write the reduced values of ``size`` vertices from ``begin`` on to ``out``: those whose edges are a run first.
 
     Vertices are taken in the order of ``order`` if ``ordered``; it is overwritten. So loops are short enough for the
@@ -56,6 +69,10 @@ def reduce_runs(g, begin, size, ordered, order, out, *args):
     for j in range(size):
         i = np.int64(order[np.uint64(j)]) if ordered else j
         u = np.uint32(begin + i)
+        if ordered:
+            ahead(g, np.uint32(begin + np.int64(order[np.uint64(min(j + NEXT, size - 1))])))
+        else:
+            ahead(g, np.uint32(min(begin + i + FURTHER, num_vertices - 1)))
         start = run(g, u)
         if start >= 0:
             put(out, begin + i, reduce_run(g, u, start, cast(identity), *args))
@@ -63,6 +80,7 @@ def reduce_runs(g, begin, size, ordered, order, out, *args):
             order[np.uint64(rest)] = i
             rest += 1
     for j in range(rest):
+        ahead(g, np.uint32(begin + np.int64(order[np.uint64(min(j + NEXT_LONG, rest - 1))])))
         i = begin + np.int64(order[np.uint64(j)])
         put(out, i, reduce_copied(g, np.uint32(i), False, cast(identity), *args))
 
@@ -88,7 +106,7 @@ def reduce_list(views, vertices, everything, begin, end, target, queued, tables,
         else:
             rest -= 1
         if by_runs and everything and place == 1:
-            reduce_runs(g, block, size, ordered, order, out, *args)
+            reduce_runs(g, num_vertices, block, size, ordered, order, out, *args)
             continue
         if everything and place == 1 and not (ordered or asks or has_then):
             reduce_range(g, h, num_vertices, block, block + size, out, values, counts, *args)
