@@ -40,9 +40,9 @@ def first_that_fits(make: Callable[[Amount], Made], *amounts: Amount) -> Made:
     return make(amounts[-1])
 
 
-def in_words(device: Device, length: int, dtype: np.dtype) -> Array:
-    """Return an uninitialised array in whole words of 4 bytes: kernels change parts of a word by atomics on it."""
-    return device.xp.empty(length + -length % max(1, 4 // dtype.itemsize), dtype)[:length]
+def in_groups(device: Device, length: int, dtype: np.dtype) -> Array:
+    """Return an uninitialised array in whole groups of 16 bytes: kernels read these at once, or change whole words."""
+    return device.xp.empty(length + -length % max(1, 16 // dtype.itemsize), dtype)[:length]
 
 
 class ArrayManager(Generic[Graph]):
@@ -150,7 +150,7 @@ class ArrayManager(Generic[Graph]):
         ``growing``: with room for more entries, see ``in_place.py``. Arrays by row are zeros.
         """
         xp = self.device.xp
-        empty = growable if growing and not self.device.is_cuda else partial(in_words, self.device)
+        empty = growable if growing and not self.device.is_cuda else partial(in_groups, self.device)
         try:
             if group in self.by_row:
                 zeros = xp.zeros if self.rows.is_all else partial(self.rows.zeros, written=False)
@@ -238,7 +238,7 @@ class ArrayManager(Generic[Graph]):
         host = other.device.to_numpy(part)
         if other.device.is_cuda and not self.device.is_cuda:
             return host
-        copy = in_words(self.device, len(host), host.dtype)
+        copy = in_groups(self.device, len(host), host.dtype)
         copy[:] = self.device.xp.asarray(host)
         return copy
 

@@ -90,10 +90,10 @@ def test_copies(device: Device) -> None:
         manager(device, limit=50).copy_from(arrays, {})
 
 
-def test_memory_is_whole_words_for_atomics_on_parts() -> None:
+def test_memory_is_whole_groups_that_kernels_read_at_once() -> None:
     arrays, copy = (ArrayManager("mine", CPU, None, None, {"marks": {"mark": np.uint8}}) for _ in range(2))
     arrays.resize("marks", 5)
     copy.copy_from(arrays, {})
     for each in (arrays["mark"], copy["mark"]):
         assert len(each) == 5
-        assert each.base.nbytes == 8
+        assert each.base.nbytes == 16
