@@ -23,7 +23,7 @@ from suricate.operators.cpu.pull.pulling import asks_ahead, reduce_copied, reduc
 BLOCK = 1024  #: vertices that are put in order at a time
 MANY = 64  #: a list is long from that share of all vertices on
 FURTHER = 256  #: vertices ahead at which rows are prefetched: beyond the page, within which the processor does so
-NEXT, NEXT_LONG = 16, 4  #: the same where vertices are put in order, and there of rows that are no run
+FURTHER_MIXED, FURTHER_LONG = 16, 4  #: the same where vertices are put in order, and there of rows that are no run
 SELDOM, PLAIN = 16, 31  #: if less than 1 / SELDOM of a block has no edges, the next PLAIN blocks keep their order
 
 
@@ -70,7 +70,7 @@ def reduce_runs(g, num_vertices, begin, size, ordered, order, out, *args):
         i = np.int64(order[np.uint64(j)]) if ordered else j
         u = np.uint32(begin + i)
         if ordered:
-            ahead(g, np.uint32(begin + np.int64(order[np.uint64(min(j + NEXT, size - 1))])))
+            ahead(g, np.uint32(begin + np.int64(order[np.uint64(min(j + FURTHER_MIXED, size - 1))])))
         else:
             ahead(g, np.uint32(min(begin + i + FURTHER, num_vertices - 1)))
         start = run(g, u)
@@ -80,7 +80,7 @@ def reduce_runs(g, num_vertices, begin, size, ordered, order, out, *args):
             order[np.uint64(rest)] = i
             rest += 1
     for j in range(rest):
-        ahead(g, np.uint32(begin + np.int64(order[np.uint64(min(j + NEXT_LONG, rest - 1))])))
+        ahead(g, np.uint32(begin + np.int64(order[np.uint64(min(j + FURTHER_LONG, rest - 1))])))
         i = begin + np.int64(order[np.uint64(j)])
         put(out, i, reduce_copied(g, np.uint32(i), False, cast(identity), *args))
 
