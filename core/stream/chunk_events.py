@@ -192,7 +192,7 @@ class Intake:
             return self._numbers(len(chunk["src"])), None
         if "time" not in chunk:
             raise RequirementError(
-                "no times: columns={'time': '...'} names them (an index is none); a number as size counts events"
+                "it needs times: columns={'time': '...'} names them (an index is none); a number as size counts events"
             )
         times, bad = chunk["time"], None
         if type(times) is not np.ndarray or times.dtype.kind == "O":

@@ -338,7 +338,8 @@ def columns_of(chunk: Any, columns: Mapping[str, Any], attributes: Sequence[str]
             found[role] = column if column.ndim else np.atleast_1d(column)
         elif role in ("src", "dst") or role in columns or role in attributes:
             raise ParameterError(f"a chunk has no column {name!r}; it has {', '.join(sorted(map(str, names)))}")
-    if len({*(lengths := {role: len(column) for role, column in found.items()}).values()}) > 1:
+    if len(set(map(len, found.values()))) > 1:
+        lengths = {role: len(column) for role, column in found.items()}
         raise ShapeError(f"the columns of a chunk differ in length: {lengths}")
     return found
 
