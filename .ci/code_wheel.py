@@ -7,12 +7,14 @@ Usage: ``python .ci/code_wheel.py cpu [--output FOLDER] [--load FILE]``,
 ``cpu``: what ``suricate warmup`` compiles, for processors with the features of x86-64-v3, and none besides; for this
 Python's minor version. ``--load`` packs a file of ``suricate warmup --save`` instead, made with ``ENVIRONMENT``.
 
-``cuda``: machine code for ``ARCHITECTURES``, for CUDA of the major version of the NVRTC that is installed, by any
-Python. The programs are those that ``record`` has kept in ``--programs FILE``; without one they are those that need no
-graph to be known: the default backend's and the algorithms' own. ``--only``: programs whose name contains the text.
+``cuda``: machine code for those of ``ARCHITECTURES`` that the NVRTC that is installed knows, for CUDA of its major
+version, by any Python. The programs are those that ``record`` has kept in ``--programs FILE``; without one they are
+those that need no graph to be known: the default backend's and the algorithms' own. ``--only``: programs whose name
+contains the text.
 
-``record``, on a machine with a GPU: write the text of each program that ``suricate warmup --device cuda`` compiles to a
-line of the file, as it is met, so that a run that is stopped leaves what it has found. N processes share the steps.
+``record``, on a machine with a GPU: write the text of each program that ``suricate warmup --device cuda`` and the
+scripts of ``suricate bench --suite first`` compile to a line of the file, as it is met, so that a run that is stopped
+leaves what it has found; CuPy's own kernels as well (``suricate.cuda.cupy_kernels``). N processes share the steps.
 """
 
 from __future__ import annotations
@@ -28,21 +30,28 @@ import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from itertools import product
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
+from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import suricate
 from suricate.base import cache, packaged
 from suricate.cpu.threads import cores
 from suricate.cuda.compiler import Compilation
+from suricate.cuda.cupy_kernels import name_of, oldest
 
 ROOT = Path(__file__).resolve().parents[1]
 MOST_BYTES = 60 << 20  #: of an archive
-ARCHITECTURES = "sm_80", "sm_86", "sm_89", "sm_90"
+BLOCK_BYTES = 512 << 10  #: of entries that are packed together, and unpacked in ten milliseconds
+ARCHITECTURES = "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"
+CUPY = "cupy "  #: begin of the names of CuPy's kernels, which end in its version
+CUPY_FOLDER = "{cupy}"  #: in their options, where CuPy is installed
 #: The name of the processor alone keeps the features of the builder's, AVX-512 among them.
 ENVIRONMENT = {
     "NUMBA_CPU_NAME": "x86-64-v3", "NUMBA_CPU_FEATURES": "", "NUMBA_DISABLE_INTEL_SVML": "1", "SURICATE_AHEAD": "0",
@@ -144,22 +153,45 @@ def build_cuda(
 
     ``library``: path of the NVRTC library; empty: the oldest one that is installed.
     """
+    from suricate.cuda.nvrtc import architectures_of
     from suricate.testing.nvrtc import library_file
 
     texts = [each for each in all_texts(programs) if only in each[1]]
     library = library or str(library_file())
     major = re.search(r"\.so\.(\d+)", library)
     assert major is not None
-    jobs = [(library, major[1], text, architecture) for text, architecture in product(texts, architectures)]
+    known = {f"sm_{each}" for each in architectures_of(library)}
+    architectures = tuple(each for each in architectures if each in known)
+    jobs = [
+        (library, major[1], text, architecture)
+        for architecture in architectures
+        for text in sorted(texts, key=lambda text: text[1])
+        if not text[1].startswith(CUPY) or options_for(architecture)[-1] == oldest(options_for(architecture)[-1])
+    ]
+    cupy = sorted({name.removeprefix(CUPY) for _, name, _ in texts if name.startswith(CUPY)})
     with tempfile.TemporaryDirectory() as scratch, ProcessPoolExecutor() as pool:
         archive = Path(scratch) / packaged.ARCHIVE
-        with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as out:
-            about = {"cuda": major[1], "architectures": list(architectures)}
+        with zipfile.ZipFile(archive, "w", zipfile.ZIP_LZMA) as out:
+            about = {"cuda": major[1], "architectures": list(architectures), "cupy": ", ".join(cupy)}
             out.writestr(packaged.ABOUT, json.dumps(about))
-            for name, binary in pool.map(compiled, jobs, chunksize=4):
-                out.writestr(f"{packaged.ENTRIES}/{name}", cache.wrapped(binary))
+            write_blocks(out, pool.map(compiled, jobs, chunksize=4))
         what = f"CUDA {major[1]}, {', '.join(architectures)}"
         return write_wheel(folder, packaged.MODULES[".cubin"], "py3-none-manylinux_2_17_x86_64", archive, what)
+
+
+def write_blocks(out: zipfile.ZipFile, entries: Iterable[tuple[str, bytes]]) -> None:
+    """Write ``entries``, names and contents, to an archive in blocks; neighbours should differ little."""
+    index: dict[str, tuple[str, int, int]] = {}
+    block, number = bytearray(), 0
+    for name, content in entries:
+        data = cache.wrapped(content)
+        if block and len(block) + len(data) > BLOCK_BYTES:
+            out.writestr(f"block{number}", bytes(block))
+            block, number = bytearray(), number + 1
+        index[f"{packaged.ENTRIES}/{name}"] = f"block{number}", len(block), len(data)
+        block += data
+    out.writestr(f"block{number}", bytes(block))
+    out.writestr(packaged.INDEX, json.dumps(index))
 
 
 def compiled(job: tuple[str, str, Text, str]) -> tuple[str, bytes]:
@@ -167,6 +199,11 @@ def compiled(job: tuple[str, str, Text, str]) -> tuple[str, bytes]:
     from suricate.cuda.nvrtc import compile_text
 
     library, major, (text, name, options), architecture = job
+    if name.startswith(CUPY):
+        folder = str(Path(str(find_spec("cupy").origin)).parent)  # type: ignore[union-attr]  # fails where it is not
+        given = (*(each.replace(CUPY_FOLDER, folder) for each in options), f"-arch={architecture}")
+        entry = name_of(text, given, f"{name.removeprefix(CUPY)} {major}")
+        return entry, compile_text(library, text, "cupy.cu", given)
     given = (*options, *options_for(architecture))
     return portable_name(text, name, given, major), compile_text(library, text, name, given)
 
@@ -202,11 +239,12 @@ def record(kept: Path, processes: int) -> int:
 
     Only quick builds are made, and each process compiles in its own thread.
     """
-    os.environ |= {"SURICATE_BUILDS": "quick", "SURICATE_AHEAD": "0"}
+    scratch = tempfile.TemporaryDirectory()  # so that CuPy, too, compiles everything
+    os.environ |= {"SURICATE_BUILDS": "quick", "SURICATE_AHEAD": "0", "CUPY_CACHE_DIR": scratch.name}
     known: set[Text] = set()
     failed = 0
     labels = [what for what, _ in _steps()]
-    with kept.open("w") as file, ProcessPoolExecutor(processes, get_context("spawn")) as pool:
+    with scratch, kept.open("w") as file, ProcessPoolExecutor(processes, get_context("spawn")) as pool:
         for done in as_completed([pool.submit(record_step, number) for number in range(len(labels))]):
             number, seconds, failure, texts = done.result()
             failed += bool(failure)
@@ -221,29 +259,56 @@ def record(kept: Path, processes: int) -> int:
 def record_step(number: int) -> tuple[int, float, str, list[Text]]:
     """Return a step's number, its seconds, why it failed, and what programs it made that this process had not met."""
     texts: dict[Text, None] = {}
+    begun, failure = time.perf_counter(), ""
+    with noting(texts):
+        try:
+            _steps()[number][1]()
+        except Exception as error:  # the others are still worth having
+            failure = f"FAILED {error!r}"
+    return number, time.perf_counter() - begun, failure, [*texts]
+
+
+@contextmanager
+def noting(texts: dict[Text, None]) -> Iterator[None]:
+    """Note the programs that this process makes, and the kernels that CuPy compiles, as keys of ``texts``."""
     made: Any = Compilation.__init__
 
     def noted(self: Compilation, text: str, name: str, options: tuple[str, ...]) -> None:
         texts[text, name, tuple(options)] = None
         made(self, text, name, options)
 
-    Compilation.__init__ = noted  # type: ignore[method-assign]
-    begun, failure = time.perf_counter(), ""
-    try:
-        _steps()[number][1]()
-    except Exception as error:  # the others are still worth having
-        failure = f"FAILED {error!r}"
-    finally:
-        Compilation.__init__ = made  # type: ignore[method-assign]
-    return number, time.perf_counter() - begun, failure, [*texts]
+    with ExitStack() as changed:
+        changed.enter_context(patch.object(Compilation, "__init__", noted))
+        with suppress(ImportError):
+            changed.enter_context(_noting_cupy(texts))
+        yield
+
+
+def _noting_cupy(texts: dict[Text, None]) -> Any:
+    import cupy
+    from cupy.cuda import compiler
+
+    program, folder, name = compiler._NVRTCProgram, str(Path(cupy.__file__).parent), f"{CUPY}{cupy.__version__}"
+    compiled = program.compile
+
+    def noted(self: Any, options: tuple[str, ...] = (), log_stream: Any = None) -> Any:
+        if not self.name_expressions:
+            kept = [each.replace(folder, CUPY_FOLDER) for each in options if not each.startswith(("-arch=", "--pch"))]
+            texts[self.src, name, tuple(kept)] = None
+        return compiled(self, options, log_stream)
+
+    return patch.object(program, "compile", noted)
 
 
 def _steps() -> list[tuple[str, Callable[[], None]]]:
     from suricate.base.devices import resolve_device
+    from suricate.bench import first
     from suricate.cli.precompile import steps
 
     device = resolve_device("cuda")
-    return steps(suricate.plugins.default_backend(device).name, device)
+    scripts = first.cases(str(device), 12)
+    own = [(f"first: {name}", partial(exec, text, {"told": {}})) for name, text in scripts.items()]
+    return [*steps(suricate.plugins.default_backend(device).name, device), *own]
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -10,7 +10,7 @@ import ctypes
 import importlib.util
 import os
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -30,6 +30,7 @@ DeviceName: TypeAlias = Literal[
     "auto", "cpu", "cuda", "cuda:0", "cuda:1", "cuda:2", "cuda:3", "cuda:4", "cuda:5", "cuda:6", "cuda:7", "cuda:8",
     "cuda:9", "cuda:10", "cuda:11", "cuda:12", "cuda:13", "cuda:14", "cuda:15",
 ]  # fmt: skip
+WITH_CUPY: list[Callable[[], None]] = []  #: called by each device that imports CuPy
 _NO_OTHER = nullcontext()
 Array = Any  #: a ``numpy.ndarray`` on the CPU, a ``cupy.ndarray`` on CUDA: within the package, which uses what differs
 
@@ -80,7 +81,11 @@ class Device:
     @cached_property
     def xp(self) -> ModuleType:
         """The array module of the device: ``numpy`` or ``cupy``."""
-        return importlib.import_module("cupy" if self.is_cuda else "numpy")
+        found = importlib.import_module("cupy" if self.is_cuda else "numpy")
+        if self.is_cuda:
+            for prepare in WITH_CUPY:
+                prepare()
+        return found
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Device, (self.kind, self.index)

@@ -21,6 +21,7 @@ from typing import Any
 from suricate.base import cache, packaged
 from suricate.base.errors import ParameterError
 from suricate.base.packaged import ABOUT, ENTRIES
+from suricate.cuda.cupy_kernels import oldest
 
 CPU = ".nbc"
 CUPY = re.compile(r"cupy/([0-9a-f]{32,64}\.cubin)")  #: of a kernel of CuPy
@@ -154,6 +155,7 @@ def _told(place: str, count: int, about: dict[str, Any]) -> str:
     """Return in words what ``count`` entries at ``place``, made with ``about``, serve, and why they are unused."""
     if "architectures" in about:
         made = f"CUDA {about['cuda']}, {', '.join(about['architectures'])}"
+        made += f", kernels of CuPy {about['cupy']}" if about.get("cupy") else ""
         reason = misfit_of_device(about)
     else:
         try:
@@ -176,5 +178,6 @@ def misfit_of_device(about: dict[str, Any]) -> str:
     major = str(compiler.nvrtc_version()[0])
     if major != about["cuda"]:
         return f"made for CUDA {about['cuda']}, here is {major}"
-    here = compiler.target_options()[-1].partition("=")[2]
-    return "" if here in about["architectures"] else f"it has none for {here}"
+    here = compiler.target_options()[-1]
+    names = {each.partition("=")[2] for each in (here, oldest(here))}
+    return "" if names & {*about["architectures"]} else f"it has none for {here.partition('=')[2]}"

@@ -35,6 +35,7 @@ from suricate.base.forks import in_child
 from suricate.base.notice import compiling
 from suricate.cpu.threads import cores
 from suricate.cuda import nvrtc
+from suricate.cuda.cupy_kernels import oldest
 from suricate.cuda.nvrtc import CompileError
 
 OPTION, SINCE = "--Ofast-compile=", (12, 9)  #: of a quick build, and the version of NVRTC that knows it
@@ -94,12 +95,17 @@ class Compilation:
         return self._named(str(nvrtc_version()))
 
     @cached_property
-    def portable(self) -> str:
-        """Its name where it was made on another machine: any NVRTC of the same major version makes it."""
-        return self._named(f"portable {nvrtc_version()[0]}")
+    def portable(self) -> list[str]:
+        """Its names where it was made on another machine: any NVRTC of the same major version makes it.
 
-    def _named(self, compiler: str) -> str:
-        digest = hashlib.sha256("\0".join((self._text, compiler, *self._options)).encode())
+        What was made for the oldest architecture of a family serves the later ones.
+        """
+        compiler, options = f"portable {nvrtc_version()[0]}", tuple(map(oldest, self._options))
+        own = [self._named(compiler)]
+        return own if options == self._options else [*own, self._named(compiler, options)]
+
+    def _named(self, compiler: str, options: tuple[str, ...] = ()) -> str:
+        digest = hashlib.sha256("\0".join((self._text, compiler, *(options or self._options))).encode())
         return f"{self._name.partition('.')[0]}-{digest.hexdigest()[:32]}.cubin"
 
     def prepare(self) -> None:
@@ -115,7 +121,7 @@ class Compilation:
     def ready(self) -> bytes | None:
         """Return the final build if it is in memory or on disk, else None."""
         if self._final is None:
-            found = cache.find(self.entry, [self.portable])
+            found = cache.find(self.entry, self.portable)
             self._final = None if found is None else found[1]
         return self._final
 
@@ -206,7 +212,7 @@ class Compilation:
         return found
 
     def _keep(self, binary: bytes) -> None:
-        cache.note_use(self.entry, [self.portable])
+        cache.note_use(self.entry, self.portable)
         cache.put(self.entry, binary)
         with self._lock:
             self._final = binary

@@ -42,6 +42,15 @@ def version_of(path: str) -> tuple[int, int]:
     return major.value, minor.value
 
 
+def architectures_of(path: str) -> list[int]:
+    """Return the architectures that the library at ``path`` makes code for, such as 90."""
+    number = ctypes.c_int()
+    library(path).nvrtcGetNumSupportedArchs(ctypes.byref(number))
+    found = (ctypes.c_int * number.value)()
+    library(path).nvrtcGetSupportedArchs(found)
+    return list(found)
+
+
 def compile_text(path: str, text: str, name: str, options: tuple[str, ...]) -> bytes:
     """Return the binary of a program: machine code, or PTX if the option ``-arch`` names a ``compute_`` architecture.
 

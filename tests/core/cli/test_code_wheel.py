@@ -10,8 +10,9 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
+import cupy_compiler
 import pytest
 from numba.core.registry import cpu_target
 
@@ -19,7 +20,8 @@ from suricate.base import cache, packaged
 from suricate.cli import carry
 from suricate.cpu import code_key
 from suricate.cuda import compiler
-from suricate.testing.nvrtc import no_nvrtc
+from suricate.cuda.cupy_kernels import name_of
+from suricate.testing.nvrtc import library_file, no_nvrtc
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 LOOP = """
@@ -198,7 +200,7 @@ def test_programs_are_compiled_without_a_gpu_under_the_names_that_are_looked_for
     monkeypatch.setattr(packaged, "_folders", lambda: [str(tmp_path / "packages")])
     packaged.installed.cache_clear()
     try:
-        for architecture in ("sm_80", "sm_90"):
+        for architecture in ("sm_80", "sm_90", "sm_87"):  # the last is served by the oldest of its family
             monkeypatch.setattr(compiler, "target_options", lambda arch=architecture: wheels.options_for(arch))
             monkeypatch.setattr(compiler, "nvrtc_version", lambda: (12, 1))
             monkeypatch.setattr(cache, "get", lambda name: None)
@@ -211,3 +213,46 @@ def test_programs_are_compiled_without_a_gpu_under_the_names_that_are_looked_for
         assert "2 entries: CUDA 12, sm_80, sm_90; not used on CUDA: there is no CUDA device" in told
     finally:
         packaged.installed.cache_clear()
+
+
+def test_entries_in_blocks_are_found_and_damaged_blocks_are_not(wheels, tmp_path, monkeypatch):
+    monkeypatch.setattr(wheels, "BLOCK_BYTES", 1_000)
+    contents = {f"entry{number}.cubin": bytes([number]) * 300 for number in range(10)}
+    with zipfile.ZipFile(tmp_path / "code.zip", "w", zipfile.ZIP_LZMA) as out:
+        wheels.write_blocks(out, contents.items())
+        assert sum(name.startswith("block") for name in out.namelist()) == 6, "five, and the index"
+    archive = packaged.Archive(tmp_path / "code.zip")
+    assert archive.names() == [f"{packaged.ENTRIES}/{name}" for name in contents]
+    assert [cache.unwrapped(archive.read(name)) for name in archive.names()] == [*contents.values()]
+    assert archive.read("entries/other.cubin") is None
+    known = archive._members["block1"]
+    data = bytearray((tmp_path / "code.zip").read_bytes())
+    data[known.header_offset + packaged.HEADER + len("block1") + known.compress_size // 2] ^= 0xFF
+    (tmp_path / "code.zip").write_bytes(data)
+    damaged = packaged.Archive(tmp_path / "code.zip")
+    found = [damaged.read(name) for name in archive.names()]
+    whole = [each is not None and cache.unwrapped(each) is not None for each in found]
+    assert whole.count(False) in (1, 2), "of the block that is damaged"
+
+
+@pytest.mark.skipif(bool(no_nvrtc()), reason=str(no_nvrtc()))
+def test_kernels_of_cupy_are_compiled_for_families_with_its_headers(wheels, tmp_path, monkeypatch):
+    (tmp_path / "one.cuh").write_text("typedef int T;")
+    monkeypatch.setattr(wheels, "find_spec", lambda name: SimpleNamespace(origin=str(tmp_path / "__init__.py")))
+    text = '#include <one.cuh>\nextern "C" __global__ void fill(T *x) { x[0] = 1; }'
+    kernel = text, "cupy 14.0", ("-std=c++17", "-I{cupy}")
+    library = str(library_file())
+    name, binary = wheels.compiled((library, "12", kernel, "sm_80"))
+    assert binary[:4] == b"\x7fELF"
+    assert name == name_of(text, ("-I/elsewhere", "-std=c++17", "-arch=sm_86", "--pch"), "14.0 12")
+    assert name != name_of(text, ("-std=c++17", "-arch=sm_90"), "14.0 12")
+
+
+def test_kernels_that_cupy_compiles_are_recorded(wheels, tmp_path, monkeypatch):
+    fake = cupy_compiler.install(tmp_path, monkeypatch)
+    texts = {}
+    with wheels.noting(texts):
+        fake("one").compile(("-I" + str(tmp_path / "cupy" / "include"), "-arch=sm_90", "--pch", "-std=c++17"))
+        fake("two", expressions=("f<int>",)).compile(())
+    assert list(texts) == [("one", "cupy 14.0", ("-I{cupy}/include", "-std=c++17"))]
+    assert fake("one").compile(("-std=c++17",)) == (b"compiled", None)
