@@ -14,6 +14,10 @@ sliding windows of real messages that alone loses a tenth of the modularity, whi
 communities that were joined are never divided again. So when the changes since then add up to ``pass_share`` of all
 weight, one iteration refines all communities from the present labels. It is taken only if the modularity gains more
 than ``pass_gain`` of itself. Between such passes labels outside of what moved stay.
+
+Such iterations do not leave a division that was good once: where other communities come with time, the modularity
+falls behind by three percent, however small the batches, and further passes gain nothing. So when the changes add up
+to half of all weight, communities are found from single vertices, and take the names of those before.
 """
 
 from __future__ import annotations
@@ -42,6 +46,7 @@ if TYPE_CHECKING:
 
 STEP = 0x9E3779B97F4A7C15  #: between the keys of iterations
 TIMES, PASSES = 3, 3  #: changes by that many times ``pass_share`` are followed by so many passes, while these are taken
+RESTART = 0.5  #: changes by that share of all weight are followed by a pass from single vertices
 FEWEST = 2.0**40  #: units in the sum of all weights; right after a computation there are at least 2^44
 
 
@@ -134,23 +139,28 @@ class Leiden(Algorithm):
         self._found: Communities = None  # type: ignore[assignment]
         self._levels: list[Array] = []
         self._changed = 0.0  # weight, since the last pass
+        self._drift = 0.0  # weight that has changed since communities were found from single vertices
 
     def compute(self, graph: Graph) -> None:
         """Compute from scratch: at first each vertex is alone."""
         found = Communities(graph, self.resolution, self.key, self.kernels)
-        cycles = CYCLES_OF_LEVEL if self.refine and self.max_iter > 1 else CYCLES
         with found.copied():
             found.weigh()
-            self._found, self.passes, self._changed, self._levels = found, (0, 0), 0.0, []
-            best = -math.inf
-            for number in range(self.max_iter if found.whole > 0 else 0):
-                found.climb(self.refine, self._key_of(number), self._levels if self.keeps_levels else None, cycles)
-                if self.max_iter > 2 and found.quality() <= best:
-                    break
-                best = found.quality() if self.max_iter > 2 else best
+            self._found, self.passes, self._changed, self._drift, self._levels = found, (0, 0), 0.0, 0.0, []
+            self._climb(0, self._levels if self.keeps_levels else None)
             self._finish()
         if self.keeps_levels and not self._levels:
             self._levels.append(found.base.label.copy())
+
+    def _climb(self, first: int, levels: list[Array] | None = None) -> None:
+        """Make the iterations of a computation, the first of which has the number ``first``."""
+        found, best = self._found, -math.inf
+        cycles = CYCLES_OF_LEVEL if self.refine and self.max_iter > 1 else CYCLES
+        for number in range(first, first + self.max_iter if found.whole > 0 else 0):
+            found.climb(self.refine, self._key_of(number), levels, cycles)
+            if self.max_iter > 2 and found.quality() <= best:
+                return
+            best = found.quality() if self.max_iter > 2 else best
 
     def _key_of(self, number: int) -> int:
         return (self.key + STEP * (number + 1)) & ((1 << 63) - 1)
@@ -174,7 +184,7 @@ class Leiden(Algorithm):
             self.compute(graph)
             return
         ends, cut, changed = found.follow(graph, delta)
-        self._changed += changed
+        self._changed, self._drift = self._changed + changed, self._drift + changed
         weighted = graph.weight_dtype is not None
         if found.whole >= found.unit * 2.0**53 or (weighted and found.whole < found.unit * FEWEST):
             self.recomputes("the unit of the sums of weights is too small or too large for them now")
@@ -188,29 +198,39 @@ class Leiden(Algorithm):
                     break
 
     def _pass(self, graph: Graph) -> bool:
-        """Make an iteration from the present labels; undo it if the modularity does not gain enough."""
+        """Make an iteration from the present labels; undo it if the modularity does not gain enough.
+
+        After many changes make all iterations of a computation instead. Return whether another iteration may gain.
+        """
         found, self._changed = self._found, 0.0
-        tried, taken = self.passes
+        (tried, taken), restarts = self.passes, 2 * self._drift > RESTART * found.whole
         before = found.base.label.copy(), found.total.copy(), found.count.copy(), found.quality(), found.inside
         with found.copied():
-            found.climb(self.refine, self._key_of(self.max_iter + tried))
+            if restarts:
+                self._drift = 0.0
+                found.weigh(found.unit)
+                self._climb(self.max_iter + tried)
+            else:
+                found.climb(self.refine, self._key_of(self.max_iter + tried))
             if self.refine:
                 found.split()
         worth = found.quality() > before[3] + self.pass_gain * abs(before[3])
         if not worth:
             found.base.label, found.total, found.count, _, found.inside = before
+        elif restarts:
+            found.name_after(before[0])
         self.passes = tried + 1, taken + worth
-        return worth
+        return worth and not restarts
 
     def state(self) -> dict[str, Array]:
         """Return labels, and what decides about the next pass, by name."""
-        marks = np.array([self._found.unit, self._changed, *self.passes])
+        marks = np.array([self._found.unit, self._changed, *self.passes, self._drift])
         levels = {"levels": self._stacked()} if self.keeps_levels else {}
         return {"label": self._found.base.label, "marks": marks, **levels}
 
     def restore(self, graph: Graph, state: Mapping[str, Array]) -> None:
         """Continue from the arrays that :meth:`state` returned."""
-        unit, self._changed, tried, taken = on_host(state["marks"]).tolist()
+        unit, self._changed, tried, taken, self._drift = on_host(state["marks"]).tolist()
         self.passes, self._levels = (int(tried), int(taken)), [one.copy() for one in state.get("levels", ())]
         self._found = Communities(graph, self.resolution, self.key, self.kernels)
         with self._found.copied():

@@ -111,7 +111,7 @@ def _plain(view: StoreView) -> StoreView:
 
 
 class Communities:
-    """Labels of the vertices of ``graph``, and what is known of communities; all vertices are alone at first.
+    """Labels of the vertices of ``graph``, and what is known of communities, from :meth:`weigh` on.
 
     Attributes:
         total: ``float64``, by label: the sum of the strengths of the members.
@@ -129,8 +129,7 @@ class Communities:
         self.on_cpu = self.by_kernels and not graph.device.is_cuda
         ids = xp.arange(n, dtype=np.uint32)
         live = graph.live_arrays.mask.astype(np.int64) if graph.most_deleted else xp.ones(n, np.int64)
-        self.base = Level(graph, ids.copy(), xp.zeros(n), live, ids)
-        self.count = live.copy()
+        self.base = Level(graph, ids, xp.zeros(n), live, ids)
         self.rows: StoreView = None  # type: ignore[assignment]
         self._levels: Levels | None = None
         self._scratch: Scratch | None = None
@@ -138,7 +137,9 @@ class Communities:
         self.logged = 0
 
     def weigh(self, unit: float | None = None) -> None:
-        """Find strengths in multiples of ``unit``, None: one that suits the weights; to be called in :meth:`copied`.
+        """Find strengths in multiples of ``unit``, None: one that suits the weights; all vertices are alone then.
+
+        To be called in :meth:`copied`.
 
         Raises:
             WeightError: without ``unit``: an edge has a negative weight, or the largest weight is an extreme.
@@ -154,6 +155,7 @@ class Communities:
         else:
             base.strength, loops = steps.strengths(base.graph, unit)
             self.inside = float(loops.sum())
+        base.label, self.count = base.own.copy(), base.size.copy()
         self.total, self.whole = base.strength.copy(), float(base.strength.sum())
 
     @property
@@ -167,6 +169,24 @@ class Communities:
         base.label[: len(label)], live, n = label, base.size > 0, len(base.label)
         self.inside, self.count = None, xp.bincount(base.label[live], minlength=n).astype(np.int64)
         self.total = xp.bincount(base.label[live], weights=base.strength[live], minlength=n).astype(np.float64)
+
+    def name_after(self, before: Array) -> None:
+        """Rename communities: each takes the label in ``before`` that most members had, where it has most of those.
+
+        The others get the first free labels, in order.
+        """
+        base, device, n = self.base, self.base.graph.device, len(self.count)
+        label, old, live = (device.to_numpy(part) for part in (base.label, before, base.size > 0))
+        pairs, times = np.unique(label[live] * np.int64(n) + old[live], return_counts=True)
+        pairs = pairs[np.argsort(-times, kind="stable")]
+        pairs = pairs[np.sort(np.unique(pairs // n, return_index=True)[1])]  # the best of each community
+        pairs = pairs[np.unique(pairs % n, return_index=True)[1]]  # and of each label
+        name, is_free, waits = np.arange(n, dtype=np.uint32), live.copy(), device.to_numpy(self.count) > 0
+        name[pairs // n], is_free[pairs % n], waits[pairs // n] = pairs % n, False, False
+        name[waits] = np.flatnonzero(is_free)[: np.count_nonzero(waits)]
+        inside = self.inside
+        self.take(device.xp.asarray(name[label]))
+        self.inside = inside
 
     @contextmanager
     def copied(self) -> Iterator[None]:

@@ -297,6 +297,54 @@ def test_labels_are_those_of_the_cpu(device: su.Device) -> None:
         assert trackers[0].result.quality == trackers[1].result.quality == by_kernels.result.quality
 
 
+def test_communities_that_come_with_time(device: su.Device) -> None:
+    """Where other communities take the place of those before, batch by batch, the quality stays that from scratch.
+
+    Labels are the same on both devices, and by operators; deleted vertices keep out.
+    """
+    rng, count, n = np.random.default_rng(1), 1500, 240
+    src, any_end = rng.integers(0, n - 1, (2, 2 * count))
+    dst = np.where(np.arange(2 * count) < count, src // 20 * 20 + any_end % 20, (src % 12 + any_end // 12 * 12) % n)
+    dst = np.where(rng.random(2 * count) < 0.8, dst, any_end) % (n - 1)
+    graphs = [su.Graph(n, device=place, directed=False) for place in (device, "cpu")]
+    for graph in graphs:
+        graph.insert_edges(src[:count], dst[:count])
+    trackers = [graph.track("leiden", kernels=graph.device.is_cuda) for graph in graphs]
+    trackers.append(graphs[1].track("leiden"))
+    assert all(tracker.result.num_communities > 1 for tracker in trackers)
+    for graph in graphs:
+        graph.delete_vertices([n - 1])
+    gaps = []
+    for at in range(0, count, 75):
+        gone, new = slice(at, at + 75), slice(at + count, at + count + 75)
+        for graph in graphs:
+            graph.apply(su.Batch(delete=(src[gone], dst[gone]), insert=(src[new], dst[new])))
+        results = [tracker.result for tracker in trackers]
+        labels = [tracker.graph.device.to_numpy(tracker.result.label).tolist() for tracker in trackers]
+        assert labels[0] == labels[1] == labels[2]
+        assert results[0].quality == results[1].quality == results[2].quality
+        right = np.mean([graphs[1].compute("leiden", seed=seed).quality for seed in range(5)])
+        gaps.append(1 - results[2].quality / right)
+    assert max(gaps) <= 0.03  # by passes from the present labels alone 0.1
+    assert [tracker.updates.computed for tracker in trackers] == [1, 1, 1]
+
+
+def test_communities_from_single_vertices_keep_their_labels(device: su.Device) -> None:
+    """Of communities each gets the label of most of its members where it has most of them, others a free live one."""
+    graph = su.Graph(9, device=device, directed=False)
+    graph.insert_edges([0], [1])
+    graph.delete_vertices([0])
+    found, xp = levels.Communities(graph, 1.0, 5, True), graph.device.xp
+    with found.copied():
+        found.weigh()
+    found.take(xp.asarray([0, 6, 6, 6, 6, 6, 7, 7, 4], xp.uint32))
+    before = found.base.label.copy()
+    found.take(xp.asarray([0, 2, 2, 2, 3, 3, 3, 1, 1], xp.uint32))
+    found.name_after(before)
+    assert graph.device.to_numpy(found.base.label).tolist() == [0, 6, 6, 6, 1, 1, 1, 4, 4]
+    assert graph.device.to_numpy(found.count).tolist() == [0, 3, 0, 0, 2, 0, 3, 0, 0]
+
+
 # -- parameters and input ----------------------------------------------------------------------------------------------
 
 
@@ -367,6 +415,7 @@ def test_a_tracker_continues_from_its_state(device: su.Device) -> None:
     assert other.result.label.tolist() == tracker.result.label.tolist()
     delta = graph.insert_edges([3, 50, 90], [70, 10, 20])
     other.update(graph, delta)
+    assert other._drift == tracker._kept.algorithm._drift == 5
     assert other.result.label.tolist() == tracker.result.label.tolist()
     assert other.result.quality == tracker.result.quality
 
