@@ -8,6 +8,7 @@ import pickle
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from operator import itemgetter
 from struct import Struct
 from typing import Any
 
@@ -30,6 +31,8 @@ ALIGNMENT = 16  #: bytes
 NOTHING = np.empty(0, np.uint8)
 
 Head = tuple[Any, ...]
+#: of a head; such functions and ``map`` in place of loops, as small batches feel each call of Python in a meeting
+WAY, SIZE = itemgetter(0), itemgetter(1)
 
 
 class Lengths:
@@ -45,7 +48,7 @@ class Lengths:
 
     def note(self, heads: Sequence[Head]) -> None:
         """Set the length after a collective with messages that begin with ``heads``."""
-        needed = HEAD + max([size for _, size, *_ in heads])
+        needed = HEAD + max(map(SIZE, heads))
         self._lately.append(needed if needed <= self._most else MESSAGE)
         self.length = min(self._most, 1 << (max(MESSAGE, *self._lately) - 1).bit_length())
 
@@ -77,33 +80,27 @@ def _digest_of_way(name: str, site: str, asked: str) -> bytes:
 
 def heads_of(messages: Any) -> tuple[list[Head], bool]:
     """Return what the messages of all ranks begin with, and whether ranks are at other collectives than others."""
-    heads = [FIELDS.unpack_from(message) for message in messages]
-    return heads, len({head[0] for head in heads}) > 1
+    heads = [*map(FIELDS.unpack_from, messages)]
+    return heads, len({*map(WAY, heads)}) > 1
 
 
 def whole(messages: Any, heads: Sequence[Head], exchange: Callable[[list[int]], list[np.ndarray]]) -> list[Any]:
     """Return the values of all ranks; ``exchange`` is a collective for the bytes of each rank that did not fit."""
     most = len(messages[0]) - HEAD
+    if max(map(SIZE, heads)) <= most:
+        return [*map(_value, heads, messages)]
     left = [size if size > most else 0 for _, size, *_ in heads]
-    if any(left):
-        bodies = exchange(left)
-        return [
-            _value(head, bodies[rank] if left[rank] else _body(messages[rank], head)) for rank, head in enumerate(heads)
-        ]
-    return [_value(head, _body(message, head)) for message, head in zip(messages, heads, strict=True)]
+    bodies = exchange(left)
+    return [_value(head, bodies[at], 0) if left[at] else _value(head, messages[at]) for at, head in enumerate(heads)]
 
 
-def _body(message: np.ndarray, head: Head) -> np.ndarray:
-    """Return the value in a message, as bytes: a copy of that of an array."""
-    body = message[HEAD : HEAD + head[1]]
-    return body if head[-1] == PICKLED else body.copy()
-
-
-def _value(head: Head, body: np.ndarray) -> Any:
+def _value(head: Head, there: np.ndarray, begin: int = HEAD) -> Any:
+    """Return the value whose bytes lie in ``there`` from ``begin`` on; an array is a copy."""
+    body = there[begin : begin + head[1]]
     if head[-1] == PICKLED:
         return pickle.loads(body.data)
     *_, dtype, rows, columns, layers, dimensions = head
-    aligned = body if body.ctypes.data % ALIGNMENT == 0 else body.copy()
+    aligned = body if begin == 0 and body.ctypes.data % ALIGNMENT == 0 else body.copy()
     return aligned.view(dtype.rstrip(b"\0").decode()).reshape((rows, columns, layers)[:dimensions])
 
 

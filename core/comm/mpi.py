@@ -21,7 +21,7 @@ from suricate.base.notice import tell
 from suricate.comm.asked import AskingComm, apart
 from suricate.comm.interrupted import meeting
 from suricate.comm.messages import Lengths, heads_of, packed, whole
-from suricate.comm.protocol import SMALL, call_site, is_array
+from suricate.comm.protocol import SMALL, call_site, is_on_device
 from suricate.comm.watch import Watch
 
 BY_HOST = (
@@ -57,7 +57,7 @@ class MPIComm(AskingComm):
 
         This exchanges a message per rank, as long as :class:`Lengths` says, then the bytes that do not fit into it.
         """
-        if is_array(value) and not isinstance(value, np.ndarray):
+        if is_on_device(value):
             tell(BY_HOST)
             xp = module_of(value)
             return [xp.asarray(part) for part in self.gather(name, xp.asnumpy(value))]

@@ -201,12 +201,14 @@ class Comm(ABC):
         """
         said = None if problem is None else (_kind_of(problem), str(problem))
         found = self.gather("together", (said, value))
-        for rank, (said, _) in enumerate(found):
+        values = []
+        for rank, (said, one) in enumerate(found):
             if said is not None and rank == self.rank and problem is not None:
                 raise problem  # not from itself: what follows causes to their end, as Dask does, would not return
             if said is not None:
                 raise _error_of(rank, *said) from problem
-        return [value for _, value in found]
+            values.append(one)
+        return values
 
     def alike(self) -> Alike:
         """Return a context for every rank to enter: at its end all ranks raise what the first rank raised inside it."""

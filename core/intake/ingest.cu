@@ -6,16 +6,17 @@ struct Arguments {
     Unvalidated batch;
 };
 
-// Block, when its entries are checked: the last block of the grid to come here tells the host. Atomics: one per block.
+// Block, when its entries are checked: the last block of the grid to come here tells the host, where the copies may be.
+// Atomics: one per block.
 __device__ __forceinline__ void answer_at_end(const Unvalidated& r) {
     if (r.mode & MORE_PARTS) return;
     __syncthreads();
     if (threadIdx.x) return;
     Status* mine = r.status + (r.call & 1);
-    __threadfence();
+    __threadfence_system();
     if (atomicAdd(&mine->finished, 1u) + 1 < gridDim.x) return;
     atomicExch(&mine->finished, 0u);
-    __threadfence();
+    __threadfence_system();
     answer(r, atomicAdd(&mine->guard, 0u) != 0);
 }
 

@@ -11,6 +11,7 @@ batch; with ``"deferred"`` the host reads it at some later call that waits anywa
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -405,6 +406,29 @@ class Ingest:
         if wait:
             self.raise_pending()
         return copies
+
+    def brought(
+        self, edges: tuple[Any, Any, Any], part: int, *, most: int,
+        memory: Callable[[int], tuple[int, np.ndarray]], inserting: bool,
+    ) -> EdgeList | None:  # fmt: skip
+        """Return validated copies on the host, where a kernel writes them, of at most ``most`` edges of the device.
+
+        ``memory(size)``: the address of ``size`` bytes there, and these as an array. Waits for the kernel. None: there
+        are more edges, or kernels cannot take the arrays as they are (see :meth:`prepare`).
+        """
+        (src, dst, weight), held = edges, self._weight_dtype if inserting else None
+        if not isinstance(src, self._ndarray) or src.size > most or (weight is None) is not (held is None):
+            return None
+        self.used = False  # else the answer to an earlier part would be taken for that to this one
+        operation, loops = ("insert", self.loops) if inserting else ("delete", 0)
+        batch = self._unvalidated(operation, src, dst, weight, False, loops, part)
+        if batch is None:
+            return None
+        n, (address, there) = batch.size, memory((8 + (0 if held is None else held.itemsize)) * batch.size)
+        self.launch_copy(batch, (address, address + 4 * n, address + 8 * n))
+        self.raise_pending(fused=True)
+        ids = there[: 8 * n].view(np.uint32)
+        return EdgeList(ids[:n], ids[n:], None if held is None else there[8 * n :].view(held))
 
     def without_loops(self, edges: tuple[Any, Any, Any], part: int) -> tuple[Any, Any, Any] | None:
         """Return validated copies of edges to insert, without self-loops; None if none is left. Waits for the device.

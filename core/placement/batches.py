@@ -7,6 +7,7 @@ small, the whole batch lies on the host, on CUDA too; else the columns are gathe
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,6 @@ from suricate.comm.messages import bytes_of, of_bytes
 from suricate.graph.naming import are_texts
 from suricate.intake.arrays import PARTS, as_weights, checked_edges, same_length
 from suricate.intake.batches import lies_on_host
-from suricate.intake.ingest import Fill
 from suricate.placement.changes import SMALL, GatheredEdges
 from suricate.placement.edge_columns import GivenColumns, with_places
 from suricate.state.edge_table import ROW
@@ -25,13 +25,13 @@ from suricate.state.edge_table import ROW
 if TYPE_CHECKING:
     from suricate.comm.protocol import Comm
     from suricate.graph import Graph
-    from suricate.intake.ingest import Ingest
 
 Given = tuple[Any, Any, Any]
 #: what the part of a rank is, its edges, how many of them each rank holds (``PartCounts.of``), and a small part itself:
 #: names, or the bytes of ids and weights, which go from rank to rank in a tenth of the time of arrays
 Facts = tuple[str | None, int, list[int], Given | tuple[bytes | None, ...] | None]
 IDS, NAMES = "ids", "names"
+KIND, TOLD = itemgetter(0), itemgetter(3)  #: of facts
 
 
 def joined_batch(comm: Comm, graph: Graph, delete: Any, insert: Any, parts: tuple[int, int]) -> list[Given | None]:
@@ -49,7 +49,7 @@ def joined_batch(comm: Comm, graph: Graph, delete: Any, insert: Any, parts: tupl
             graph.ingest.begin(graph.num_vertices, graph.version, eager=True)
         if graph.edge_table is not None and insert is not None:
             insert, columns = with_places(graph.edge_table, insert, parts[1])
-        mine = _checked(graph, delete, parts[0], False), _checked(graph, insert, parts[1], True)
+        mine = delete and _checked(graph, delete, parts[0], False), insert and _checked(graph, insert, parts[1], True)
         if columns is not None:
             columns.at(np.empty(0, ROW) if mine[1] is None else mine[1][2])
         facts = _facts(graph, mine)
@@ -63,15 +63,17 @@ def joined_batch(comm: Comm, graph: Graph, delete: Any, insert: Any, parts: tupl
     except BaseException:
         _first_problem(graph, None)  # it is not for a later call
         raise
-    halves = list(zip(*[one for one, _ in everybody], strict=True))
-    large = [size for half in halves for _, size, _, part in half if part is None and size]
-    found = [
-        _joined(comm, graph, mine[k], halves[k], PARTS[parts[k]], inserting=k == 1, small=not large) for k in (0, 1)
-    ]
+    facts_of_all, given_of_all = zip(*everybody, strict=True)
+    halves, small, found = [*zip(*facts_of_all, strict=True)], True, list[Any]()
+    for half in halves:
+        for _, size, _, part in half:
+            small = small and (part is not None or not size)
+    for k, half in enumerate(halves):
+        prefix, is_given = PARTS[parts[k]], any(map(KIND, half))
+        found.append(_joined(comm, graph, mine[k], half, prefix, inserting=k == 1, small=small) if is_given else None)
     if graph.edge_table is not None and found[1] is not None:
         own, sizes = columns or GivenColumns(graph.edge_table, None, 0), [size for _, size, *_ in halves[1]]
-        small = not large and graph.ingest is None
-        found[1] = (*found[1][:2], own.joined(comm, [one for _, one in everybody], sizes, small=small))
+        found[1] = (*found[1][:2], own.joined(comm, given_of_all, sizes, small=small and graph.ingest is None))
     return found
 
 
@@ -113,19 +115,26 @@ def _checked(graph: Graph, edges: Any, part: int, inserting: bool) -> Given | No
     """Return this rank's part in the form that ranks exchange: valid ids, or names; weights of the graph's dtype."""
     if edges is None or (edges[0] is None and edges[1] is None):
         return None
-    src, dst, weight = edges
-    updater = graph._updater
+    (src, dst, weight), updater, ingest = edges, graph._updater, graph.ingest
     if graph._names is None or not (are_texts(src) or are_texts(dst)):
-        arrays = updater._arrays((src, dst, weight), part, inserting=inserting)
+        most, drops = SMALL if graph.edge_table is None else -1, inserting and updater.options.self_loops == "drop"
+        assert graph.partition is not None
+        options: Any = {"most": most, "memory": graph.partition.download.next_part, "inserting": inserting}
+        brought = None if ingest is None else ingest.brought(edges, part, **options)
+        if brought is not None and not drops:
+            return brought
+        arrays = brought or updater._arrays((src, dst, weight), part, inserting=inserting)
         if arrays is None:
             return None
-        small = len(arrays[0]) <= SMALL and graph.edge_table is None
-        if graph.ingest is not None and not lies_on_host(arrays):
-            if not small:
-                return _checked_on_device(graph.ingest, arrays, part, inserting, graph.self_loops)
-            arrays = _brought(graph, arrays)
+        if ingest is not None and not lies_on_host(arrays):
+            if len(arrays[0]) > most and drops:
+                return ingest.without_loops(arrays, part)
+            if len(arrays[0]) > most:
+                return ingest.checked(arrays, part, inserting=inserting, loops=inserting * ingest.loops, wait=False)
+            arrays = ingest.brought(arrays, part, **options)
+        assert arrays is not None
         checked = updater._checked(arrays, part, inserting=inserting)
-        return checked if graph.ingest is None or small or checked is None else graph.ingest.upload(checked)
+        return checked if ingest is None or len(arrays[0]) <= most or checked is None else ingest.upload(checked)
     src, dst = _texts(src), _texts(dst)
     weight = as_weights(weight, graph.options.stored_dtype, f"{PARTS[part]}weight") if inserting else None
     if not same_length(src, dst, weight, PARTS[part]):
@@ -136,46 +145,27 @@ def _checked(graph: Graph, edges: Any, part: int, inserting: bool) -> Given | No
     return src, dst, weight
 
 
-def _checked_on_device(ingest: Ingest, edges: Given, part: int, inserting: bool, self_loops: str) -> Given | None:
-    """Return validated copies of ``edges`` on the device; None if dropping self-loops leaves no edge."""
-    if inserting and self_loops == "drop":
-        return ingest.without_loops(edges, part)
-    return ingest.checked(edges, part, inserting=inserting, loops=ingest.loops if inserting else 0, wait=False)
-
-
-def _brought(graph: Graph, edges: Given) -> Given:
-    """Return in host memory, until the next download, ``edges``, which ``Ingest.prepare`` made."""
-    (src, dst, weight), dtype = edges, graph.options.stored_dtype
-    if isinstance(weight, Fill) and dtype is not None:
-        weight = np.full(len(src), weight, f"u{dtype.itemsize}").view(dtype)
-    assert graph.partition is not None
-    src, dst, *rest = graph.partition.download((src, dst) if weight is None else (src, dst, weight))
-    return src, dst, rest[0] if rest else None
-
-
 def _texts(column: Any) -> Any:
     return list(column) if isinstance(column, (list, tuple)) else np.asarray(column)
 
 
 def _joined(
     comm: Comm, graph: Graph, part: Given | None, facts: Sequence[Facts], prefix: str, *, inserting: bool, small: bool
-) -> Given | None:
-    """Return the parts of all ranks, with these ``facts``, as one batch, None if all are empty.
+) -> Given:
+    """Return the parts of all ranks, with these ``facts``, as one batch; not all are empty.
 
     ``small``: all ranks know the parts of all; else this is collective.
     """
-    kinds = {kind for kind, *_ in facts} - {None}
+    kinds = {*map(KIND, facts)} - {None}
     if len(kinds) > 1:
         raise ParameterError(f"{prefix}src and {prefix}dst must be names on all ranks, or ids on all")
     if kinds == {NAMES}:
-        src, dst, weight = zip(*[one for *_, one in facts if one is not None], strict=True)
+        src, dst, weight = zip(*filter(None, map(TOLD, facts)), strict=True)
         return _column(src), _column(dst), None if weight[0] is None else np.concatenate(weight)
-    if not kinds:
-        return None
     ids: Any = np.uint32
-    dtype = graph.options.stored_dtype if inserting else None
+    dtype = graph._updater.options.stored_dtype if inserting else None
     if small:
-        src, dst, weight = zip(*[one for *_, one in facts if one is not None], strict=True)
+        src, dst, weight = zip(*filter(None, map(TOLD, facts)), strict=True)
         return GatheredEdges(of_bytes(src, ids), of_bytes(dst, ids), None if dtype is None else of_bytes(weight, dtype))
     if graph.ingest is not None and part is not None and lies_on_host(part):
         part = graph.ingest.upload(EdgeList(*part))

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 LEAST = 1 << 12  #: edges of a batch that may go by slices
 SLICES = 1, 16, 256  #: numbers of slices, tried in turn while they take more memory than a rank has
+ALL = (slice(None),)  #: the only slice
 
 
 class GatheredEdges(ValidEdges):
@@ -76,11 +77,13 @@ class Half:
         if self._picking is not None:
             self.own = self._picking.own(self.part.comm.wait)
             return
-        comm, (owner, *others) = self.part.comm, self.owners
+        comm, owner = self.part.comm, self.owners[0]
         self.order = owner.astype(np.uint16).argsort(kind="stable")  # a radix sort
         counts = np.bincount(owner, minlength=comm.size).tolist()
         begin = sum(counts[: comm.rank])
-        at = [self.order[begin : begin + counts[comm.rank]], *[(each == comm.rank).nonzero()[0] for each in others]]
+        at = [self.order[begin : begin + counts[comm.rank]]]
+        if len(self.owners) > 1:
+            at.append((self.owners[1] == comm.rank).nonzero()[0])
         self.own = own_at(self.edges, at, self.part.shown if self.stores[0].device.is_cuda else picked)
 
     def reserve(self) -> None:
@@ -92,20 +95,24 @@ class Half:
     def carry_out(self, number: int) -> None:
         """Apply the edges of this rank to its stores, in ``number`` slices."""
         for store, (edges, _), done in zip(self.stores, self.own, self._done, strict=True):
-            for at in slices_of(edges, number, self.part.xp):
+            for at in ALL if number == 1 else slices_of(edges, number, self.part.xp):
                 done.append((at, self._change(store, edges if number == 1 else picked(edges, at))))
-        self.outcomes = [
-            joined_outcomes(len(own.edges.src), done, self.part.xp)
-            for own, done in zip(self.own, self._done, strict=True)
-        ]
+            self.outcomes.append(joined_outcomes(len(edges.src), done, self.part.xp))
 
     def _change(self, store: PartitionedStore, edges: EdgeList) -> Outcome:
-        if self.deletion:
-            outcome = store.local.delete(edges.src, edges.dst)
-        else:
-            store.local.plan(self.size)
-            outcome = store.local.insert(*edges)
-        return checked_outcome(store.local, outcome, len(edges.src), deletion=self.deletion)
+        local = store.local
+        if self.owners and local.device.is_cuda and store is self.stores[0] and local.weight_dtype is None:
+            # for this call: a copy of the statuses to the host takes longer than to write them there
+            local.new_outcome = self.part.shown.outcome  # type: ignore[method-assign]
+        try:
+            if self.deletion:
+                outcome = local.delete(edges.src, edges.dst)
+            else:
+                local.plan(self.size)
+                outcome = local.insert(*edges)
+        finally:
+            vars(local).pop("new_outcome", None)
+        return checked_outcome(local, outcome, len(edges.src), deletion=self.deletion)
 
     def outcome(self, results: Outcomes) -> Outcome:
         """Return the outcome of all edges of the batch, from merged results; collective if edges have columns."""
@@ -157,7 +164,7 @@ class Batch:
         self, part: Placement, stores: Sequence[PartitionedStore], removed: EdgeList | None, added: EdgeList | None
     ) -> None:
         self.part, self._stores, self._given = part, stores, (removed, added)
-        self.sizes = [0 if edges is None else len(edges.src) for edges in self._given]
+        self.sizes = [0 if removed is None else len(removed.src), 0 if added is None else len(added.src)]
         self.sliced, self.deletes_and_inserts = max(self.sizes) >= LEAST, removed is not None and added is not None
         edges = removed or added
         is_few = stores[0].device.is_cuda or sum(self.sizes) <= 2 * SMALL * part.comm.size
@@ -176,14 +183,14 @@ class Batch:
             return
         self.part.shown.begin()
         part, stores, (removed, added) = self.part, self._stores, self._given
-        self._held = sum(store.held for store in part.stores)
+        part.count_arcs()
+        self._held = sum([store.held for store in part.stores]) if part.held is None else part.held[part.comm.rank]
         kind, dtype = HostResults if self.by_host else Results, stores[0].weight_dtype
         self.results = kind(part, self.sizes, None if part.table is not None else dtype)
-        self.halves = [
-            Half(part, stores, edges, deletion=deletion, by_host=self.by_host)
-            for edges, deletion in ((removed, True), (added, False))
-            if edges is not None
-        ]
+        if removed is not None:
+            self.halves.append(Half(part, stores, removed, deletion=True, by_host=self.by_host))
+        if added is not None:
+            self.halves.append(Half(part, stores, added, deletion=False, by_host=self.by_host))
         for half in self.halves:
             half.pick()
         if added is not None and (len(stores) > 1 or removed is not None):
@@ -206,8 +213,9 @@ class Batch:
         except Exception as error:
             problem = error
         everybody = self.part.comm.together(problem, (self._held, told))  # while a device is busy with the stores
-        self.results.merge([told for _, told in everybody])
-        return [held for held, _ in everybody]
+        held, told_by_all = zip(*everybody, strict=True)
+        self.results.merge(told_by_all)
+        return [*held]
 
     def give_back(self) -> None:
         """Have the stores give back what a batch that was refused had them reserve; collective.

@@ -51,6 +51,7 @@ class Ownership:
     def __init__(self, rank: int, bounds: np.ndarray, blocks: Any = (), num_vertices: int | None = None) -> None:
         self.rank, self.size, self.bounds = rank, len(bounds) - 1, bounds
         self.blocks = np.asarray(blocks, np.uint16)
+        self.is_ranges = not len(self.blocks)  #: whether each rank owns one range of ids, in rank order
         self.base = int(bounds[-1])  #: the vertex after those in ranges
         self.num_vertices = self.base if num_vertices is None else num_vertices
         self.low, self.high = (int(bounds[rank + k]) for k in (0, 1))  #: this rank's range
@@ -58,11 +59,6 @@ class Ownership:
             BLOCKS.bit_length() - 1 + (self.size - 1).bit_length()
         )  #: behind the highest bit of a block's number
         self._there: dict[str, Array] = {}
-
-    @property
-    def is_ranges(self) -> bool:
-        """Whether each rank owns one range of ids, in rank order."""
-        return not len(self.blocks)
 
     @property
     def span(self) -> tuple[int, int]:

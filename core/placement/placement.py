@@ -360,6 +360,7 @@ class Placement:
 
         None stands for no edges. ``parts``: what messages call the two; see ``joined_batch`` in ``placement.batches``.
         """
+        self.download.at = 0
         if self.table is not None:
             self.table.begin()
         return joined_batch(self.comm, self.graph, delete, insert, parts)

@@ -102,8 +102,10 @@ class HostResults:
     def report(self, halves: Sequence[Half]) -> list[tuple[bytes | None, ...]]:
         """Return what became of this rank's edges, which it tells the others; waits for the device."""
         self._halves = halves
-        width = len(self._dtypes)
-        columns = self.part.download([column for half in halves for column in half.outcomes[0][:width]])
+        width, columns = len(self._dtypes), list[Any]()
+        for half in halves:
+            columns += half.outcomes[0][:width]
+        columns = self.part.download(columns, self.part.shown)
         self.part.shown.release()
         return [bytes_of(columns[at : at + width]) for at in range(0, len(columns), width)]
 
@@ -111,16 +113,18 @@ class HostResults:
         """Set the outcome of all edges, and the numbers of changes, from what all ranks have ``told``."""
         stores, size = self.part.stores, self.part.comm.size
         for half, parts in zip(self._halves, zip(*told, strict=True), strict=True):
-            wholes = self._columns[half.number] = [np.empty(half.size, dtype) for dtype in self._dtypes]
-            for whole, column in zip(wholes, zip(*parts, strict=True), strict=True):
-                whole[half.order] = of_bytes(column, whole.dtype)
+            wholes = self._columns[half.number] = list[Any]()
+            for dtype, column in zip(self._dtypes, zip(*parts, strict=True), strict=True):
+                wholes.append(np.empty(half.size, dtype))
+                wholes[-1][half.order] = of_bytes(column, dtype)
             counts = self.counts[:, half.number]
             first = stores.index(half.stores[0])
-            counts[:, first, 0] = [statuses.count(half.wanted) for statuses, *_ in parts]
+            for rank, (statuses, *_) in enumerate(parts):
+                counts[rank, first, 0] = statuses.count(half.wanted)
             src, dst, _ = half.edges
             for store, owner in zip(half.stores[1:], half.owners[1:], strict=True):
                 counts[:, stores.index(store), 0] = np.bincount(owner[wholes[0] == half.wanted], minlength=size)
-            if np.count_nonzero(loops := src == dst):  # counted as if all were of the first rank
+            if True in (loops := src == dst):  # counted as if all were of the first rank
                 counts[0, first, 1] = np.count_nonzero(wholes[0][loops] == half.wanted)
 
     def status(self, half: int) -> Array:

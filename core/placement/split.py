@@ -222,8 +222,10 @@ def own_at(
 
     ``pick`` returns the edges at some places.
     """
-    turned = EdgeList(edges.dst, edges.src, edges.weight)
-    return [OwnEdges(pick(one, at), at) for one, at in zip((edges, turned), places, strict=False)]
+    own = [OwnEdges(pick(edges, places[0]), places[0])]
+    if len(places) > 1:
+        own.append(OwnEdges(pick(EdgeList(edges.dst, edges.src, edges.weight), places[1]), places[1]))
+    return own
 
 
 def report(
