@@ -264,10 +264,8 @@ class PreparedKernel:
         self._kernel.launch(shape, self._parameters.address)
 
 
-class WordKernel:
+class WordKernel(PreparedKernel):
     """A kernel whose arguments are all numbers or addresses of 64 bits, launched with little work for the host.
-
-    Like a :class:`PreparedKernel` it belongs to one device, and is used in one thread at a time.
 
     Args:
         kernel: the kernel.
@@ -276,13 +274,15 @@ class WordKernel:
     """
 
     def __init__(self, kernel: Kernel, threads: int, count: int) -> None:
-        self._kernel = PreparedKernel(kernel, 1, threads, (0,) * count)
-        self._put, self._launch = self._kernel.run_of(0, count), self._kernel.launch
+        super().__init__(kernel, 1, threads, (0,) * count)
+        self._put = self.run_of(0, count)
 
     def __call__(self, blocks: int, *arguments: int) -> None:
         """Launch ``blocks`` blocks with these numbers or addresses into CuPy's current stream; does not wait."""
+        if not self._initialised.here:
+            self._initialised.make_current()
         self._put(*arguments)
-        self._launch(blocks)
+        self._kernel.launch((self.function, blocks or 1, 1, 1, self._threads, 1, 1, 0), self._parameters.address)
 
 
 class _Initialised(threading.local):

@@ -190,13 +190,14 @@ class Upload:
         """Return ``edges``, a batch in host memory (``uint32`` ids, weights or None), as copies on the device."""
         cupy, (src, dst, weight) = self._cupy, edges
         columns = (src, dst) if weight is None else (src, dst, weight.view(np.uint32))
-        n, width, size = len(src), 4 * len(src), sum(column.nbytes for column in columns)
+        n, width, size = len(src), 4 * len(src), 8 * len(src) + (0 if weight is None else weight.nbytes)
         if not 0 < size <= MOST_BYTES:
             return EdgeList(cupy.asarray(src), cupy.asarray(dst), weight if weight is None else cupy.asarray(weight))
         host = np.empty(size, np.uint8) if size <= AT_ONCE else self._staging(size)
         np.concatenate(columns, out=host.view(np.uint32))
-        memory, runtime, stream = cupy.cuda.alloc(size), cupy.cuda.runtime, cupy.cuda.get_current_stream()
-        runtime.memcpyAsync(memory.ptr, host.ctypes.data, size, runtime.memcpyHostToDevice, stream.ptr)
+        (begin, _), runtime = host.__array_interface__["data"], cupy.cuda.runtime  # ``ctypes`` would make objects of it
+        memory, stream = cupy.cuda.alloc(size), cupy.cuda.get_current_stream()
+        runtime.memcpyAsync(memory.ptr, begin, size, runtime.memcpyHostToDevice, stream.ptr)
         if size > AT_ONCE:
             self._staging.queued()
         return EdgeList(

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from suricate.base.archives import prefixed, state_in
-from suricate.base.devices import CPU, Device
+from suricate.base.devices import CPU, Device, cuda_device_count
 from suricate.base.errors import ParameterError, RequirementError
 from suricate.base.types import INSERT
 from suricate.intake.arrays import on_host
@@ -248,7 +248,7 @@ class Contents:
 
     def _there(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call ``call(*args, **kwargs)`` with the device current that has the live events; return what it returns."""
-        if self.ring is None or not self.ring.device.is_cuda:
+        if self.ring is None or not self.ring.device.is_cuda or cuda_device_count() == 1:
             return call(*args, **kwargs)
         with self.ring.device.current():
             return call(*args, **kwargs)

@@ -98,7 +98,8 @@ def joined(begin: Any, items: Any, rows: Rows, max_wait: float, max_rows: int) -
     if not hasattr(items, "__aiter__"):
         items = iter(items)
         for position, item in items:
-            is_chunk = type(item) is dict and isinstance(next(iter(item.values()), None), np.ndarray)  # as most are
+            first = next(iter(item.values()), None) if type(item) is dict else None
+            is_chunk = isinstance(first, np.ndarray) or getattr(first, "ndim", 0) > 0  # as most are
             if not is_chunk and rows_in(item) is not None:
                 items = chain([(position, item)], items)
                 break

@@ -7,6 +7,7 @@ continued.
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from operator import itemgetter
@@ -349,6 +350,9 @@ def _column(values: Any, role: str) -> Any:
 
     Lists with texts, unless of times, and columns with nulls become arrays of objects: no value changes its type.
     """
+    loaded = sys.modules.get("cupy") if role in ("src", "dst") else None
+    if loaded is not None and type(values) is loaded.ndarray:
+        return values
     if not is_cuda_array(values):
         if getattr(getattr(values, "dtype", None), "tz", None) is not None:  # of pandas; NumPy would make objects
             values = getattr(values, "dt", values).tz_convert(None)

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from suricate.base.devices import Array, Device
+from suricate.base.devices import Array, Device, cuda_device_count
 from suricate.base.types import EdgeList, ends_of
 from suricate.cuda.kernel import WordKernel
 from suricate.cuda.pinned import Answer
@@ -121,6 +121,8 @@ class DeviceRing:
         Raises:
             CapacityError: there is not enough memory; nothing has changed.
         """
+        if cuda_device_count() == 1:
+            return self._slide_by(self._number_before(cutoff), events)
         with self.device.current():
             return self._slide_by(self._number_before(cutoff), events)
 
@@ -128,7 +130,7 @@ class DeviceRing:
         entering = len(events.time)
         try:
             self._reserve(entering)
-            gone = self._memory_for(leaving + entering)
+            gone: Any = self._lists if leaving + entering <= self._listed else self._memory_for(leaving + entering)
             src, dst = self._uploaded(events.src, events.dst)
         except MemoryError as error:
             raise capacity_error(self.device, error) from error
@@ -242,9 +244,7 @@ class DeviceRing:
             _launch("move_pairs", len(old), old, len(old) // 2, self._table, slots - 1)
 
     def _memory_for(self, pairs: int) -> Any:
-        """Return memory for ``pairs`` pairs, the new and the gone ones of a slide; it is reused unless too large."""
-        if pairs <= self._listed:
-            return self._lists
+        """Return new memory for ``pairs`` pairs, new and gone ones of a slide; it is reused unless too large."""
         memory = self._xp.cuda.alloc(8 * pairs)
         if pairs <= _MOST_LISTED:
             self._lists, self._listed = memory, pairs

@@ -277,6 +277,8 @@ def test_live_events_are_used_with_their_device_current(monkeypatch: pytest.Monk
         return call
 
     monkeypatch.setattr(Device, "current", current)
+    for module in (contents, device_ring):
+        monkeypatch.setattr(module, "cuda_device_count", lambda: 2)
     monkeypatch.setattr(arrivals, "LEAST", 2)
     monkeypatch.setattr(contents, "joined", demanding(contents.joined))
     kernel = (WordKernel, "__init__"), (WordKernel, "__call__")
