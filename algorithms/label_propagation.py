@@ -9,7 +9,7 @@ hash, take labels at once, and see those of the classes before. Of equally frequ
 vertex takes the first in an order of labels. In the first ``APART`` rounds every vertex has an order of its own. (If
 all had the same one, a label could flood a graph whose communities are less clear.) Then all have the same order, and
 another one in each of ``PERIODS``: so borders of communities move, as by chance, and small communities vanish. As the
-vertices of a border move together, that takes few rounds.
+vertices of a border move together, that takes few rounds; most of it happens in the first period, which is the longest.
 
 In the second part all active vertices take labels at once, and keep their own one if it is among the most frequent
 ones; else they take the first in an order given by ``seed``. A vertex that changes its label activates its neighbours.
@@ -27,7 +27,8 @@ their neighbours at once, exactly ``max_iter`` times; of equally frequent labels
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import namedtuple
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -54,8 +55,8 @@ STAY, WAKE = 1, 2  #: stay active; activate the neighbours
 NOBODY = 2**63 - 1  #: the mode of no neighbours
 KEPT = 0  #: the mode where the vertex's own label is among the most frequent ones
 ODD, STEP = 0x9E3779B9, 0x9E3779B97F4A7C15  #: between numbers that are hashed, and between keys
-APART, PERIODS = 3, 12  #: rounds with an order per vertex; periods with one order
-ROUNDS = 6  #: rounds of a period, at most
+APART, PERIODS = 3, 9  #: rounds with an order per vertex; periods with one order
+LONG, ROUNDS = 12, 6  #: rounds of the first of those periods, and of the others, at most
 FIRST_BITS, BITS = (6, 3, 3), 1  #: of the classes of the first rounds, and of the others
 PATIENCE = 8  #: labels that a vertex has wanted before a hash makes it wait
 MAX_ITERATIONS = 100
@@ -213,23 +214,27 @@ class LabelPropagation(Algorithm):
             return
         self._rank = xp.arange(n, dtype=np.uint32)
         self._taken, self._wanted = xp.zeros((2, n), np.uint32)
-        before = self._take_turns(graph)
+        loop = TurnLoop(graph) if by_loops(graph) else None
+        before = self._take_turns(graph, loop)
+        if loop is not None:
+            self._look(graph, loop.end(self._rank, self.key), before)
+            return
         if graph.device.is_cuda and graph.partition is None:  # in one program: CuPy compiles each step of a hash
             vertex_map(graph, None, rank_of, args=(self._rank, self.key))
         else:
             self._rank = mixed(self._rank, self.key)
-        self._look(graph, None, before=before)
+        self._look(graph, None, before)
 
-    def _take_turns(self, graph: Graph) -> int:
+    def _take_turns(self, graph: Graph, loop: TurnLoop | None) -> int:
         """Make the rounds in which vertices take turns, up to 3/4 of ``max_iter``; return how many may be made."""
         label, limit, turns = self._rank, self.max_iter * 3 // 4, []
         left = limit
-        loop = _loop(graph) if by_loops(graph) else None
         for number in range(APART + PERIODS):
-            bits, rounds = FIRST_BITS[number] if number < APART else BITS, min(left, 1 if number < APART else ROUNDS)
+            bits, rounds = FIRST_BITS[number] if number < APART else BITS, min(left, rounds_of(number))
             key, apart = (self.key + STEP * (number + 1)) & ((1 << 63) - 1), int(number < APART)
             if loop is not None:
-                made = Propagated.of(loop(label, key, apart, bits, rounds), 0, converged=False)
+                order = Order(key, apart, bits, number >= APART - 1)
+                made = Propagated.of(loop.take_turns(label, order, rounds), 0, converged=False)
             else:
                 made = converge(
                     graph, None, place_of, args=(label, self._taken, key, apart, bits), reduce="mode", over="both",
@@ -280,12 +285,12 @@ class LabelPropagation(Algorithm):
         new[nameless] = xp.flatnonzero(is_free)[: len(nameless)]
         self._rank[moved] = mixed(new[group], self.key)
 
-    def _look(self, graph: Graph, frontier: Any, before: int = 0) -> None:
-        """Make rounds from the vertices of ``frontier``, ``before`` less than ``max_iter``."""
-        if frontier is None:
+    def _look(self, graph: Graph, frontier: Any, before: int | None = None) -> None:
+        """Make rounds from the vertices of ``frontier``, ``before`` less than ``max_iter``; None: it is an update."""
+        if frontier is None or before is not None:
             self._cut.clear()
             self._owes_rounds = False
-        self._turns = self._turns if before else []
+        self._turns, before = ([], 0) if before is None else (self._turns, before)
         self._outcome = converge(
             graph, frontier, choice_of, args=(self._rank, self._taken, self._wanted, self.key), reduce="mode",
             over="both", then=take, commit=publish, wake="both", max_steps=self.max_iter - before,
@@ -407,14 +412,53 @@ def by_loops(graph: Graph) -> bool:
     return not (graph.device.is_cuda or graph.directed or graph.partition is not None)
 
 
-def _loop(graph: Graph) -> Callable[..., int]:
-    """Return the loop ``take_turns`` over ``graph``, with its scratch: a function of the arguments before ``marks``."""
-    view, n = plain_view(graph.view()), graph.num_vertices
-    ids, queue = np.empty((4, n), np.uint32), np.empty(n + 1, np.uint32)
-    starts = np.empty((1 << max(FIRST_BITS)) + 1, np.int64)
-    scratch = np.ones(n, np.uint8), np.zeros(n, np.int32), np.empty(n + 1, np.int64), ids[0], starts, *ids[1:], queue
-    take_turns = loops_over(view, LOOPS).take_turns
-    return lambda *given: take_turns(view.data, *given, *scratch)
+class Order(NamedTuple):
+    """What decides, in a period, whose turn it is, and which of equally frequent labels a vertex takes.
+
+    Attributes:
+        salt: the key of hashes.
+        apart: 1 if each vertex has an order of its own, else 0.
+        bits: of the number of classes.
+        wakes: whether the next period leaves out vertices that would keep their labels.
+    """
+
+    salt: int
+    apart: int
+    bits: int
+    wakes: bool
+
+
+#: arrays of the loop of the CPU: by vertex, up to ``queue``; ``starts``, by class; by lane, and ``state``
+Scratch = namedtuple(
+    "Scratch",
+    "marks table touched turns active sorted wanted queue starts seen times vertex own worth best second state",
+)
+
+
+def rounds_of(number: int) -> int:
+    """Return how many rounds period ``number`` has at most; the first ``APART`` periods have an order per vertex."""
+    return 1 if number < APART else LONG if number == APART else ROUNDS
+
+
+class TurnLoop:
+    """The loop of the CPU over ``graph``, with its scratch; no vertex was visited yet."""
+
+    def __init__(self, graph: Graph) -> None:
+        view, n = plain_view(graph.view()), graph.num_vertices
+        loops = loops_over(view, LOOPS)
+        by_vertex = np.full(n, loops.QUEUED), np.zeros(n, np.int32), *np.empty((6, n + 1), np.uint32)
+        seen, starts = np.full((loops.FEW, loops.LANES), loops.NO_LABEL), np.empty((1 << max(FIRST_BITS)) + 1, np.int64)
+        by_lane = *np.empty((3, loops.LANES), np.uint32), *np.empty((3, loops.LANES), np.int64)
+        self._scratch = Scratch._make((*by_vertex, starts, seen, *by_lane, np.zeros(5, np.int64)))
+        self._loops, self._view = loops, view.data
+
+    def take_turns(self, label: Array, order: Order, rounds: int) -> int:
+        """Make up to ``rounds << order.bits`` sub-rounds; return how many were made."""
+        return self._loops.take_turns(self._view, label, order, rounds, self._scratch)
+
+    def end(self, label: Array, key: int) -> Array:
+        """Make ranks of labels, in place; return the vertices with which the second part begins."""
+        return self._scratch.active[: self._loops.end_turns(label, key, self._scratch)]
 
 
 def modes(arcs: ArcTable, label: np.ndarray, alone: np.ndarray, kept: np.ndarray | None = None) -> np.ndarray:

@@ -10,7 +10,7 @@ import pytest
 
 import suricate as su
 from suricate.algorithms import label_propagation
-from suricate.algorithms.label_propagation import APART, PERIODS, ROUNDS, ArcTable, LabelPropagation, modes
+from suricate.algorithms.label_propagation import APART, LONG, PERIODS, ROUNDS, ArcTable, LabelPropagation, modes
 from suricate.algorithms.shared.hash import key_of, mixed, unmixed
 from suricate.errors import ParameterError, RequirementError
 from suricate.testing import AlgorithmConformance, ReplayedConformance, Snapshot
@@ -26,6 +26,7 @@ class Labels:
     def __init__(self, seed: int) -> None:
         self.key = np.uint64(key_of(seed))
         self.rank, self.wanted = np.empty(0, np.uint64), np.empty(0, np.uint64)
+        self.cut = False  # whether rounds ended by their limit since all vertices were active
 
     def grow(self, size: int) -> None:
         new = np.arange(len(self.rank), size, dtype=np.uint64)
@@ -49,7 +50,8 @@ class Labels:
         label, left = np.arange(len(self.rank), dtype=np.uint64), most * 3 // 4
         for number in range(APART + PERIODS):
             apart = number < APART
-            bits, rounds = (6, 3, 3)[number] if apart else 1, min(left, 1 if apart else ROUNDS)
+            rounds = min(left, 1 if apart else LONG if number == APART else ROUNDS)
+            bits = (6, 3, 3)[number] if apart else 1
             key = np.uint64((int(self.key) + STEP * (number + 1)) & (2**63 - 1))
             self.one_period(label, arcs, key, bits, rounds << bits, apart=apart)
             left -= rounds
@@ -96,6 +98,7 @@ class Labels:
             active = np.union1d(waits, arcs.neighbour[np.isin(arcs.vertex, takes)])
             if not len(active):
                 break
+        self.cut |= len(active) > 0
 
 
 class TestLabelPropagation(ReplayedConformance):
@@ -130,7 +133,11 @@ class TestLabelPropagation(ReplayedConformance):
         gone = np.flatnonzero(before.live & ~after.live[: before.num_vertices])
         if len(gone):
             state.rename(gone, after.live)
-        state.look(after.changed(before), self.arcs_of(after), max_iter)
+        arcs = self.arcs_of(after)
+        state.look(after.changed(before), arcs, max_iter)
+        if state.cut:  # reading the result makes rounds from all vertices
+            state.cut = False
+            state.look(np.arange(after.num_vertices), arcs, max_iter)
         return state
 
     def answer(self, state: Labels, **params: Any) -> np.ndarray:
@@ -279,6 +286,46 @@ def test_communities_are_as_good_as_those_of_one_vertex_after_the_other(
     assert np.mean(found) >= least
     monkeypatch.setattr(label_propagation, "by_loops", lambda graph: False)
     np.testing.assert_array_equal(device.to_numpy(graph.compute("label_propagation", max_iter=1000, seed=seed)), label)
+
+
+def hubs(rng: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Ends of edges, some of them self-loops; a few vertices have many neighbours, some none."""
+    count = int(size * rng.choice([0.5, 1, 2, 5, 12]))
+    return (rng.random(count) ** rng.choice([1, 4]) * size).astype(np.uint32), rng.integers(0, size, count)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_loop_of_the_cpu_leaves_out_only_visits_that_change_nothing(
+    backend: str, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It finds, in as many rounds, the labels of the operators, which visit all active vertices."""
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(2, (12, 100, 3000)[seed % 3]))
+    graph, most = su.Graph(size, backend=backend, device="cpu", directed=False), int(rng.choice([2, 5, 9, 20, 1000]))
+    graph.insert_edges(*hubs(rng, size))
+
+    def found() -> tuple[list[int], int, bool]:
+        algorithm = LabelPropagation(max_iter=most, seed=seed)
+        algorithm.compute(graph)
+        return algorithm.result.tolist(), algorithm.iterations, algorithm.converged
+
+    labels = found()
+    monkeypatch.setattr(label_propagation, "by_loops", lambda graph: False)
+    assert labels == found()
+
+
+def test_a_vertex_ahead_is_not_visited() -> None:
+    """What was written to its label behind the loop's back stays, though a visit would take it back."""
+    graph = su.Graph(3000, device="cpu", directed=False)
+    graph.insert_edges(*np.array(nx.disjoint_union_all([nx.complete_graph(20)] * 150).edges).T)
+    loop, label = label_propagation.TurnLoop(graph), np.arange(3000, dtype=np.uint32)
+    for number in range(3):
+        loop.take_turns(label, label_propagation.Order(key_of(number), 0, 1, True), 6)
+    assert len(np.unique(label)) == 150
+    label[30] = label[70]
+    loop.take_turns(label, label_propagation.Order(key_of(3), 0, 1, True), 6)
+    assert np.flatnonzero(label != np.repeat(label[::20], 20)).tolist() == [30]
+    assert loop.end(label, 1).tolist() == [0]
 
 
 def test_seeds_give_different_communities(device: su.devices.Device) -> None:
