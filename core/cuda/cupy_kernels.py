@@ -29,7 +29,7 @@ def oldest(option: str) -> str:
 
 def name_of(text: str, options: tuple[str, ...], versions: str) -> str:
     """Return the name of the entry of a kernel; ``versions``: of CuPy, and CUDA's major one."""
-    kept = [oldest(option) for option in options if not option.startswith(FOLDERS)]
+    kept = sorted(oldest(option) for option in options if not option.startswith(FOLDERS))
     return f"cupy-{hashlib.sha256(chr(0).join((versions, text, *kept)).encode()).hexdigest()[:32]}.cubin"
 
 
@@ -40,7 +40,7 @@ def serve() -> None:
         return
     try:
         program = import_module("cupy.cuda.compiler")._NVRTCProgram
-        versions = f"{import_module('cupy').__version__} {import_module('cupy.cuda.nvrtc').getVersion()[0]}"
+        versions = f"{import_module('cupy').__version__} {import_module('cupy.cuda').nvrtc.getVersion()[0]}"
         compiled = program.compile
     except (ImportError, AttributeError):
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,12 +22,11 @@ def install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> type:
         def compile(self, options: tuple[str, ...] = (), log_stream: Any = None) -> tuple[bytes, Any]:
             return b"compiled", None
 
-    names = "cupy", "cupy.cuda", "cupy.cuda.compiler", "cupy.cuda.nvrtc"
-    cupy, cuda, compiler, nvrtc = modules = [ModuleType(name) for name in names]
+    names = "cupy", "cupy.cuda", "cupy.cuda.compiler"
+    cupy, cuda, compiler = modules = [ModuleType(name) for name in names]
     vars(cupy).update(__version__="14.0", __file__=str(folder / "cupy" / "__init__.py"), cuda=cuda)
-    vars(cuda).update(compiler=compiler, nvrtc=nvrtc)
+    vars(cuda).update(compiler=compiler, nvrtc=SimpleNamespace(getVersion=lambda: (13, 1)))  # which is no submodule
     vars(compiler).update(_NVRTCProgram=Program)
-    vars(nvrtc).update(getVersion=lambda: (13, 1))
     for name, module in zip(names, modules, strict=True):
         monkeypatch.setitem(sys.modules, name, module)
     return Program

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 import zipfile
 
@@ -37,9 +38,9 @@ def install_package(folder, texts, versions="14.0 13"):
 def test_kernels_of_the_package_are_served_in_all_architectures_of_the_family(program, tmp_path):
     install_package(tmp_path, ["one"])
     assert devices.Device("cuda").xp.__version__ == "14.0"
-    elsewhere = "-I/there/include", "-std=c++17", "--pch", "-arch=sm_89"
+    elsewhere = "-arch=sm_89", "-I/there/include", "-std=c++17", "--pch"
     assert program("one").compile(elsewhere) == (b"one" * 50, None)
-    assert program("one").compile(options=(*elsewhere[:3], "-arch=sm_90")) == (b"compiled", None)
+    assert program("one").compile(options=(*elsewhere[1:], "-arch=sm_90")) == (b"compiled", None)
     assert program("one").compile(("-std=c++14", "-arch=sm_89")) == (b"compiled", None)
     assert program("two").compile(elsewhere) == (b"compiled", None)
     assert program("one", expressions=("f<int>",)).compile(elsewhere) == (b"compiled", None)
@@ -78,3 +79,13 @@ def test_nothing_changes_without_the_package_or_with_a_cupy_that_has_renamed_its
     before = program.compile
     cupy_kernels.serve()
     assert program.compile is before
+
+
+@pytest.mark.gpu
+def test_cupy_has_what_its_kernels_are_served_through():
+    compiler = pytest.importorskip("cupy.cuda.compiler", reason="the emulated CuPy compiles nothing")
+    parameters = list(inspect.signature(compiler._NVRTCProgram.compile).parameters)
+    assert parameters == ["self", "options", "log_stream"]
+    made = compiler._NVRTCProgram("text")
+    assert (made.src, made.name_expressions) == ("text", None)
+    assert sys.modules["cupy"].cuda.nvrtc.getVersion()[0] >= 12
