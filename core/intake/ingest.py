@@ -414,9 +414,9 @@ class Ingest:
         """Return validated copies on the host, where a kernel writes them, of at most ``most`` edges of the device.
 
         ``memory(size)``: the address of ``size`` bytes there, and these as an array. Waits for the kernel. None: there
-        are more edges, or kernels cannot take the arrays as they are (see :meth:`prepare`).
+        are more edges, or :meth:`prepare` has to convert the arrays. Raises the errors of earlier parts, too.
         """
-        (src, dst, weight), held = edges, self._weight_dtype if inserting else None
+        (src, dst, weight), held, earlier = edges, self._weight_dtype if inserting else None, self._unread
         if not isinstance(src, self._ndarray) or src.size > most or (weight is None) is not (held is None):
             return None
         self.used = False  # else the answer to an earlier part would be taken for that to this one
@@ -426,7 +426,7 @@ class Ingest:
             return None
         n, (address, there) = batch.size, memory((8 + (0 if held is None else held.itemsize)) * batch.size)
         self.launch_copy(batch, (address, address + 4 * n, address + 8 * n))
-        self.raise_pending(fused=True)
+        self.raise_pending(fused=not earlier)  # an answer says nothing of earlier parts
         ids = there[: 8 * n].view(np.uint32)
         return EdgeList(ids[:n], ids[n:], None if held is None else there[8 * n :].view(held))
 

@@ -235,8 +235,8 @@ class Batch:
 
     def undo(self, error: BaseException) -> bool:
         """Undo what was done to this rank's stores; return whether that worked. Failures become notes of ``error``."""
-        if not self._is_prepared:
-            self.halves = []
+        self.halves = self.halves if self._is_prepared else []
+        self.part.shown.busy = True  # also if it was waited for before: what undoes the change reads it again
         with memory_to_undo(error):
             undone = [half.undo(error) for half in reversed(self.halves)]
         return all(undone)

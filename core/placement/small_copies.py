@@ -69,19 +69,19 @@ class Shown(Pinned):
     def __init__(self, device: Device) -> None:
         super().__init__(device)
         self._memory: Any = None  # CuPy's view of it
-        self._busy = False  # whether kernels may use it
+        self.busy = False  #: whether kernels may use it
         self.written: dict[int, np.ndarray] = {}  #: by address: what :meth:`outcome` made, as the host has it
 
     def begin(self) -> None:
         """End the use of all that was shown; waits for the device unless :meth:`release` was called since."""
-        if self._busy:
-            self._device.xp.cuda.get_current_stream().synchronize()
-        self.at, self._busy = 0, False
+        if self.busy:
+            self._device.synchronize()
+        self.at, self.busy = 0, False
         self.written.clear()
 
     def release(self) -> None:
         """Note that the device has been waited for since the last call, so that kernels have read what was shown."""
-        self._busy = False
+        self.busy = False
 
     def _grow(self, size: int) -> None:
         owner = super()._grow(size)
@@ -104,5 +104,5 @@ class Shown(Pinned):
         return Outcome(shown, None)
 
     def _empty(self, count: int, dtype: np.dtype) -> tuple[Array, np.ndarray]:
-        xp, (address, there), self._busy = self._device.xp, self.next_part(count * dtype.itemsize, dtype), True
+        xp, (address, there), self.busy = self._device.xp, self.next_part(count * dtype.itemsize, dtype), True
         return xp.ndarray((count,), dtype, xp.cuda.MemoryPointer(self._memory, address - self.address)), there

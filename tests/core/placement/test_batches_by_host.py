@@ -19,7 +19,7 @@ import suricate as su
 from suricate.comm.threads import ThreadComm
 from suricate.errors import CommunicationError, SelfLoopError, VertexRangeError
 from suricate.parallel import Comm, run
-from suricate.placement import batches, changes
+from suricate.placement import batches, changes, results
 from suricate.testing.costs import measure
 
 N = 60
@@ -239,6 +239,50 @@ def test_edges_that_kernels_read_stay_while_a_batch_goes_by_slices(
         graph.check()
 
     run(job, 3)
+
+
+@pytest.mark.gpu
+def test_edges_that_kernels_read_to_undo_a_batch_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next batch waits for these kernels before it writes its own edges there."""
+
+    def job(comm: Comm) -> list[Counter[str]]:
+        graph, waits = su.Graph(N, device="cuda", comm=comm), list[Counter[str]]()
+        for number in range(3):
+            with monkeypatch.context() as patch:
+                if number == 1:  # after its kernels were waited for
+                    patch.setattr(results.HostResults, "merge", refused)
+                    with pytest.raises(CommunicationError):
+                        graph.insert_edges([number, 7], [8, 9])
+            costs = measure(partial(graph.insert_edges, [number], [number + 1]), graph.device)
+            waits.append(costs.waits)
+        assert sorted(dict_of(graph, graph.edges())) == [(0, 1), (1, 2), (2, 3)]
+        return waits
+
+    def refused(*_: Any) -> None:
+        raise CommunicationError("lost")
+
+    usual, undone, after = (waits["Stream.synchronize"] for waits in run(job, 1)[0])
+    assert (undone, after) == (usual + 1, usual)
+
+
+@pytest.mark.gpu
+def test_an_invalid_edge_is_named_though_counting_a_large_part_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its part is not waited for before a kernel answers that the small one behind it is valid."""
+    monkeypatch.setattr(batches, "SMALL", 2)
+
+    def failing(*_: Any) -> None:
+        raise MemoryError("too many")
+
+    def job(comm: Comm) -> None:
+        graph = su.Graph(N, device="cuda", comm=comm)
+        array = graph.device.xp.asarray
+        monkeypatch.setattr(graph.partition, "count_parts", failing)
+        for _ in range(2):
+            with pytest.raises(VertexRangeError, match=r"delete.src\[2\] is 60"):
+                graph.apply(su.Batch((array([1]), array([2])), (array([1, 2, N]), array([2, 3, 4]))))
+        assert (graph.num_edges, graph.version) == (0, 0)
+
+    run(job, 1)
 
 
 @pytest.mark.gpu
