@@ -212,6 +212,13 @@ def test_shares_cover_what_the_quick_tier_leaves_out_without_overlap() -> None:
     assert sorted(together) == sorted({*rest, id(PLAIN)}), "compiled, it is left out"
 
 
+def test_shares_have_few_of_the_tests_that_take_minutes() -> None:
+    ways = [f"{backend}-{way}" for backend in BACKENDS for way in range(5)]
+    cells = [item(f"tests/test_c.py::{name}[{way}]", "slow") for name in tiers.APART for way in ways]
+    shares = [chosen(cells, share_of=f"{number:040x}") for number in range(200)]
+    assert max(map(len, shares)) <= 3
+
+
 def test_plain_and_compiled_parts_make_the_quick_tier(monkeypatch: pytest.MonkeyPatch) -> None:
     quick, compiled = chosen(SUITE), chosen(SUITE, compiled_part=True)
     monkeypatch.setattr(tiers, "PLAIN", True)

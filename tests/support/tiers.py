@@ -48,13 +48,16 @@ HEAVY = (
 )  #: of the kit of backends on the CPU: half of its time, most of which goes to the model
 SLOW = ("test_same_answer_everywhere",)  #: of the kits: it compiles an algorithm for every backend
 FIRST = (  #: what takes longest, and is not to begin when other workers have nothing left to do
-    "test_by_operators", "test_components_with_deleted_vertices_and_of_processes_that_own_nothing",
+    "test_all_cells_are_those_of_pandas", "test_by_operators",
+    "test_components_with_deleted_vertices_and_of_processes_that_own_nothing",
     "test_cuda_does_the_same", "test_extrapolated_steps_are_given_up_where_they_do_not_pay",
-    "test_local_methods_compute_what_a_change_affects", "test_numbers_of_paths_beyond_the_range_of_floats",
+    "test_local_methods_compute_what_a_change_affects", "test_nothing_compiles_after_warming_up",
+    "test_numbers_of_paths_beyond_the_range_of_floats",
     "test_one_edge_at_a_time", "test_processes_of_mpi_have_the_answers_of_one",
     "test_results_on_cuda_are_those_of_one_process", "test_searches_on_cuda_are_those_of_one_graph",
     "test_threads_with_streams_of_their_own",
 )  # fmt: skip
+APART = ("test_all_cells_are_those_of_pandas",)  #: of which each set of parameters takes minutes
 PRUNED = pytest.StashKey[dict[str, set[str]]]()  #: names of the tests of functions whose parameters prune() has seen
 SHARES = 48  #: parts of what the quick tier leaves out, or does not compile; a commit picks one
 
@@ -243,7 +246,7 @@ def _is_on_default(item: pytest.Item) -> bool:
 
 def _unit(item: pytest.Item) -> str:
     """Return what runs together: the sets of parameters of a test on a backend, which share most compiled code."""
-    return f"{_base(item)} {backend_of(item)}"
+    return item.nodeid if _function(item) in APART else f"{_base(item)} {backend_of(item)}"
 
 
 def _is_slow(item: pytest.Item) -> bool:
