@@ -60,6 +60,8 @@ class Capacity(Workload):
         self._full = self._drawn < job.data.num_edges
         if self._new is None:
             raise CapacityError("not even a small slice fits")
+        if self._full and self._drawn == self._last:
+            raise CapacityError("only one slice fits: nothing would be left without it")
         if self._full:
             self._delete(self._new)
             self._drawn -= self._last

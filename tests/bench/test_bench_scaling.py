@@ -89,7 +89,7 @@ def fill(
 
 
 @pytest.mark.parametrize(
-    ("graph", "limit"), [("rmat:10:99", 240_000), ("uniform:256:65000", 240_000), ("grid:64x64", 400_000)]
+    ("graph", "limit"), [("rmat:10:99", 240_000), ("uniform:256:65000", 240_000), ("grid:64x64", 440_000)]
 )
 @pytest.mark.parametrize("ranks", few(["1", "2"]))
 def test_a_graph_is_filled_until_a_slice_does_not_fit(
@@ -106,6 +106,13 @@ def test_a_graph_is_filled_until_a_slice_does_not_fit(
     assert extra["computed"]["pagerank"]["sum"] == pytest.approx(1)
     assert 300 < extra["num_edges"] <= row["items"]
     assert (extra["num_edges"] == row["items"]) != graph.startswith("rmat")
+
+
+def test_a_graph_that_holds_one_slice_is_no_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = fill(tmp_path / "rows.jsonl", monkeypatch, "2", "grid:64x64", 200_000)
+    assert done.exit_code == 0, done.output
+    assert "left out from here on: only one slice fits" in done.output
+    assert not read([tmp_path / "rows.jsonl"])[1]
 
 
 class Short(workloads.Graph):
