@@ -169,6 +169,8 @@ def build_cuda(
         if not text[1].startswith(CUPY) or options_for(architecture)[-1] == oldest(options_for(architecture)[-1])
     ]
     cupy = sorted({name.removeprefix(CUPY) for _, name, _ in texts if name.startswith(CUPY)})
+    if cupy and find_spec("cupy") is None:
+        raise SystemExit(f"kernels of CuPy {', '.join(cupy)} need its headers: install CuPy")
     with tempfile.TemporaryDirectory() as scratch, ProcessPoolExecutor() as pool:
         archive = Path(scratch) / packaged.ARCHIVE
         with zipfile.ZipFile(archive, "w", zipfile.ZIP_LZMA) as out:
@@ -200,7 +202,7 @@ def compiled(job: tuple[str, str, Text, str]) -> tuple[str, bytes]:
 
     library, major, (text, name, options), architecture = job
     if name.startswith(CUPY):
-        folder = str(Path(str(find_spec("cupy").origin)).parent)  # type: ignore[union-attr]  # fails where it is not
+        folder = str(Path(str(find_spec("cupy").origin)).parent)  # type: ignore[union-attr]
         given = (*(each.replace(CUPY_FOLDER, folder) for each in options), f"-arch={architecture}")
         entry = name_of(text, given, f"{name.removeprefix(CUPY)} {major}")
         return entry, compile_text(library, text, "cupy.cu", given)

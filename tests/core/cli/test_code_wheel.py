@@ -248,6 +248,14 @@ def test_kernels_of_cupy_are_compiled_for_families_with_its_headers(wheels, tmp_
     assert name != name_of(text, ("-std=c++17", "-arch=sm_90"), "14.0 12")
 
 
+@pytest.mark.skipif(bool(no_nvrtc()), reason=str(no_nvrtc()))
+def test_kernels_of_cupy_are_refused_without_its_headers(wheels, tmp_path, monkeypatch):
+    monkeypatch.setattr(wheels, "find_spec", lambda name: None)
+    (tmp_path / "programs").write_text(json.dumps(("text", "cupy 14.0", ())))
+    with pytest.raises(SystemExit, match=r"kernels of CuPy 14\.0 need its headers"):
+        wheels.build_cuda(tmp_path / "dist", tmp_path / "programs", "", ("sm_80",))
+
+
 def test_kernels_that_cupy_compiles_are_recorded(wheels, tmp_path, monkeypatch):
     fake = cupy_compiler.install(tmp_path, monkeypatch)
     texts = {}
